@@ -43,20 +43,18 @@ func Decode(file string, data []byte, into any) error {
 	if err := stamp(file, root); err != nil {
 		return Errors{err}
 	}
-	return DecodeNode(root, into)
+	return decodeNode(root, into, "the document")
 }
 
 // DecodeNode decodes a node that came from Decode: one given to an Unmarshaler or kept in a field of type yaml.Node.
-func DecodeNode(n *yaml.Node, into any) error {
+func DecodeNode(n *yaml.Node, into any) error { return decodeNode(n, into, "this value") }
+
+func decodeNode(n *yaml.Node, into any, what string) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("strictyaml: cannot decode into %T: not a pointer to something", into)
 	}
 	var d decoder
-	what := "the document"
-	if n.Line > 1 || n.Column > 1 {
-		what = "this"
-	}
 	d.value(n, v.Elem(), what)
 	return d.errs.Err()
 }
@@ -91,7 +89,10 @@ func parse(file string, data []byte) (*yaml.Node, *Error) {
 }
 
 var (
-	atLine        = regexp.MustCompile(`(?s)^line (\d+): (.*)$`)
+	atLine = regexp.MustCompile(`(?s)^line (\d+): (.*)$`)
+	// The parser counts lines from 0 in the errors of its grammar, and from 1 in those of its scanner.
+	grammar = regexp.MustCompile(`^(did not find expected (node content|key|'-' indicator|',' or |<)|found (undefined tag handle|duplicate %|incompatible))`)
+
 	unknownAnchor = regexp.MustCompile(`(?s)^unknown anchor '(.*)' referenced$`)
 )
 
@@ -103,7 +104,9 @@ func syntaxError(file string, data []byte, err error) *Error {
 		if line, convErr := strconv.Atoi(m[1]); convErr == nil && line > 0 {
 			e.Line = line
 		}
-		e.Msg = m[2]
+		if e.Msg = m[2]; grammar.MatchString(e.Msg) {
+			e.Line++
+		}
 	}
 	if m := unknownAnchor.FindStringSubmatch(e.Msg); m != nil {
 		if at := bytes.Index(data, []byte("*"+m[1])); at >= 0 {

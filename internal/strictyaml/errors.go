@@ -11,6 +11,9 @@ import (
 // maxErrors bounds a report: whoever feeds a binary or a wrong file needs the first mistakes, not all of them.
 const maxErrors = 100
 
+// maxKept bounds the memory that a hostile file can cost: an anchor with a mistake may be used a million times.
+const maxKept = 10 * maxErrors
+
 // Error is one mistake in a file. Line and Col count from 1; they are 0 where no place is known.
 type Error struct {
 	File string
@@ -77,25 +80,17 @@ func (es Errors) Err() error {
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
-	return es
+	// An anchor that is used twice is decoded twice; its mistake is still one.
+	return slices.CompactFunc(es, func(a, b *Error) bool { return *a == *b })
 }
 
 // Add appends what err holds: the mistakes in it one by one, or itself as a mistake at pos. Places that err leaves
 // open are filled from pos; a nil err adds nothing.
 func (es *Errors) Add(pos Pos, err error) {
-	if err == nil {
-		return
-	}
-	var list Errors
-	var one *Error
-	switch {
-	case errors.As(err, &list):
-	case errors.As(err, &one):
-		list = Errors{one}
-	default:
-		list = Errors{{Msg: err.Error()}}
-	}
-	for _, e := range list {
+	for _, e := range flatten(err) {
+		if len(*es) >= maxKept {
+			return
+		}
 		filled := *e // a copy: the same error value may be returned for several places
 		if filled.File == "" {
 			filled.File = pos.File
@@ -105,6 +100,31 @@ func (es *Errors) Add(pos Pos, err error) {
 		}
 		*es = append(*es, &filled)
 	}
+}
+
+func flatten(err error) Errors {
+	if err == nil {
+		return nil
+	}
+	if list, ok := err.(Errors); ok { //nolint:errorlint // wrapped ones are reached through Unwrap below
+		return list
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // errors.Join is what is looked for
+		var out Errors
+		for _, e := range joined.Unwrap() {
+			out = append(out, flatten(e)...)
+		}
+		return out
+	}
+	var list Errors
+	if errors.As(err, &list) {
+		return list
+	}
+	var one *Error
+	if errors.As(err, &one) {
+		return Errors{one}
+	}
+	return Errors{{Msg: err.Error()}}
 }
 
 // Join makes one list of what several files gave, nil where all are nil.

@@ -77,7 +77,7 @@ func (d *decoder) number(n *yaml.Node, want string, err error, what string) bool
 		d.fail(n, "%s must not be negative", what)
 	case err != nil, tag != want && tag != "!!int":
 		e := d.fail(n, "%s must be %s, not %s", what, noun, quote(n.Value))
-		if tag == "!!str" && err == nil {
+		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && err == nil {
 			e.Hint = "without quotes"
 		}
 	default:

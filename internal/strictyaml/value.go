@@ -15,7 +15,9 @@ type decoder struct{ errs Errors }
 
 func (d *decoder) fail(n *yaml.Node, format string, args ...any) *Error {
 	e := PosOf(n).Errorf(format, args...)
-	d.errs = append(d.errs, e)
+	if len(d.errs) < maxKept {
+		d.errs = append(d.errs, e)
+	}
 	return e
 }
 
