@@ -14,8 +14,8 @@ const (
 	maxSecretLength = 64 << 10
 )
 
-// Secret is a text that no log, page, error or dump may show. Keep it in exported fields: fmt cannot call methods on
-// unexported ones and would print the text.
+// Secret is a text that no log, page, error or dump may show. Keep it in exported fields and out of the keys of maps:
+// fmt cannot call methods on unexported fields, nor encoding/json on keys, and they would print the text.
 type Secret string
 
 var (
