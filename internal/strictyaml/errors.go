@@ -109,7 +109,7 @@ func flatten(err error) Errors {
 	if list, ok := err.(Errors); ok { //nolint:errorlint // wrapped ones are reached through Unwrap below
 		return list
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // errors.Join is what is looked for
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out Errors
 		for _, e := range joined.Unwrap() {
 			out = append(out, flatten(e)...)

@@ -31,7 +31,7 @@ func (d *decoder) pairs(n *yaml.Node) []pair {
 			continue
 		}
 		if line, dup := lines[key.Value]; dup {
-			d.fail(n.Content[i], "key %s is given twice", quote(key.Value)).WithHint("first on line %d", line)
+			d.failHint(n.Content[i], fmt.Sprintf("first on line %d", line), "key %s is given twice", quote(key.Value))
 			continue
 		}
 		lines[key.Value] = n.Content[i].Line
@@ -92,7 +92,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, what string) {
 			places[name] = PosOf(p.value)
 			rest = append(rest, p)
 		default:
-			d.fail(p.key, "unknown field %s", quote(name)).Hint = hintFor(name, l.names)
+			d.failHint(p.key, hintFor(name, l.names), "unknown field %s", quote(name))
 		}
 	}
 	for _, name := range l.names {

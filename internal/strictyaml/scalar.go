@@ -76,10 +76,11 @@ func (d *decoder) number(n *yaml.Node, want string, err error, what string) bool
 	case err != nil && strings.HasPrefix(n.Value, "-") && tag == "!!int":
 		d.fail(n, "%s must not be negative", what)
 	case err != nil, tag != want && tag != "!!int":
-		e := d.fail(n, "%s must be %s, not %s", what, noun, quote(n.Value))
+		hint := ""
 		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && err == nil {
-			e.Hint = "without quotes"
+			hint = "without quotes"
 		}
+		d.failHint(n, hint, "%s must be %s, not %s", what, noun, quote(n.Value))
 	default:
 		return true
 	}
@@ -95,7 +96,7 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, u encoding.TextUnmarshaler
 	}
 	err := u.UnmarshalText([]byte(n.Value))
 	if err != nil && v.Type() == timeType {
-		d.fail(n, "%s must be an RFC 3339 time, not %s", what, quote(n.Value)).WithHint("such as 2026-09-30T14:00:00Z")
+		d.failHint(n, "such as 2026-09-30T14:00:00Z", "%s must be an RFC 3339 time, not %s", what, quote(n.Value))
 		return
 	}
 	d.errs.Add(PosOf(n), named(what, err))

@@ -13,12 +13,12 @@ var nodeType = reflect.TypeFor[yaml.Node]()
 // decoder collects mistakes instead of stopping at the first: whoever mends a file wants to see them all.
 type decoder struct{ errs Errors }
 
-func (d *decoder) fail(n *yaml.Node, format string, args ...any) *Error {
+func (d *decoder) fail(n *yaml.Node, format string, args ...any) { d.failHint(n, "", format, args...) }
+
+func (d *decoder) failHint(n *yaml.Node, hint, format string, args ...any) {
 	e := PosOf(n).Errorf(format, args...)
-	if len(d.errs) < maxKept {
-		d.errs = append(d.errs, e)
-	}
-	return e
+	e.Hint = hint
+	d.errs.Add(Pos{}, e)
 }
 
 // value decodes n into v, which is addressable; what names it in messages.
@@ -75,7 +75,7 @@ func (d *decoder) null(n *yaml.Node, v reflect.Value, what string) bool {
 	case k == reflect.Struct && !custom && !text:
 		return true
 	}
-	d.fail(n, "%s has no value", what).WithHint("give one or leave the key out")
+	d.failHint(n, "give one or leave the key out", "%s has no value", what)
 	return false
 }
 
@@ -118,7 +118,7 @@ func (d *decoder) items(n *yaml.Node, list reflect.Value, what string) {
 	for i, item := range n.Content {
 		name := fmt.Sprintf("item %d of %s", i+1, what)
 		if isNull(resolve(item)) && list.Type().Elem().Kind() != reflect.Interface {
-			d.fail(item, "%s has no value", name).WithHint("give one or remove the item")
+			d.failHint(item, "give one or remove the item", "%s has no value", name)
 			continue
 		}
 		d.value(item, list.Index(i), name)
@@ -130,10 +130,11 @@ func (d *decoder) is(n *yaml.Node, want yaml.Kind, what string) bool {
 	if n.Kind == want {
 		return true
 	}
-	e := d.fail(n, "%s must be %s, not %s", what, kindName(want), kindName(n.Kind))
+	hint := ""
 	if want == yaml.SequenceNode && n.Kind == yaml.ScalarNode {
-		e.Hint = "write [a, b] or lines that begin with -"
+		hint = "write [a, b] or lines that begin with -"
 	}
+	d.failHint(n, hint, "%s must be %s, not %s", what, kindName(want), kindName(n.Kind))
 	return false
 }
 

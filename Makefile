@@ -1,0 +1,32 @@
+# Everything a contributor runs. Needs go, npm (for the embedded ClickHouse), make, git and bash; linters and the like
+# are built from the versions and checksums pinned in .tools.mod and .tools.sum.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PKG ?= ./...
+ARGS ?=
+COUNT ?= 6
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/tocsin and bin/chlocal
+	@mkdir -p bin
+	go build -o bin/ ./cmd/tocsin ./cmd/chlocal
+
+demo: build ## run everything on this machine with generated traffic; ARGS="--help" shows how to steer it
+	@exec bin/tocsin demo $(ARGS)
+
+test: ## run the tests; PKG=./internal/rule/... narrows them, ARGS="-run X" goes to go test
+	@.ci/test $(PKG) $(ARGS)
+
+lint: ## check formatting, vet, linters, modules, scripts and stray paths
+	@.ci/lint
+
+bench: ## run the benchmarks of PKG and compare them with the run before
+	@.ci/bench $(PKG) $(COUNT)
+
+clean: ## remove what build, test and bench made in this checkout
+	rm -rf bin
+
+.PHONY: help build demo test lint bench clean
