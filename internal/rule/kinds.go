@@ -1,0 +1,145 @@
+package rule
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
+)
+
+// Kind is one entry of the list of kinds.
+type Kind struct {
+	Name    string
+	Summary string
+	Example string
+	decode  func(*yaml.Node, *Rule) error
+}
+
+// Kinds lists every kind of rule. Adding one means: its parameters here, its evaluator in package detect, an example
+// rule with a test in rules/.
+var Kinds = []Kind{
+	{"failure_rate", "failures of a path or slice exceed a share", exampleFailureRate, decodeAs[FailureRate]},
+	{"latency", "the share of slow requests of a path exceeds a share", exampleLatency, decodeAs[Latency]},
+	{"support", "tickets of an area exceed what is usual, counted by accounts", exampleSupport, decodeAs[Support]},
+	{"saturation", "a resource is near its limit, or will reach it soon", exampleSaturation, decodeAs[Saturation]},
+	{"high_impact", "the evidence of all sources together is worth waking somebody", exampleHighImpact, decodeAs[HighImpact]},
+}
+
+// KindNames lists the names in order.
+func KindNames() []string {
+	var names []string
+	for _, k := range Kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func kindByName(name string) (Kind, bool) {
+	for _, k := range Kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+const exampleFailureRate = `alert: WritesFailing
+kind: failure_rate
+match: {access: write}
+above: 5%
+window: 2m
+min_failures: 10
+for: 20s
+keep_firing_for: 2m
+`
+
+// FailureRate fires for each matching path whose share of failures over the window is above the threshold.
+type FailureRate struct {
+	Match       PathMatch           `yaml:"match"`
+	Above       Share               `yaml:"above" strict:"required"`
+	Window      strictyaml.Duration `yaml:"window"`
+	MinFailures uint64              `yaml:"min_failures"` // fewer failures in the window prove nothing
+	MinRequests uint64              `yaml:"min_requests"`
+	TimesUsual  float64             `yaml:"times_usual"` // also at least this many times the path's usual share
+	Slices      []string            `yaml:"slices"`      // attributes whose single values are judged too
+	Bad         []string            `yaml:"bad"`         // outcomes that count; [failure] if left out
+}
+
+const exampleLatency = `alert: RequestsSlow
+kind: latency
+slower_than: 2s
+above: 20%
+window: 2m
+min_requests: 20
+for: 20s
+`
+
+// Latency fires for each matching path whose share of requests slower than a bound is above the threshold.
+type Latency struct {
+	Match       PathMatch           `yaml:"match"`
+	SlowerThan  strictyaml.Duration `yaml:"slower_than" strict:"required"`
+	Above       Share               `yaml:"above" strict:"required"`
+	Window      strictyaml.Duration `yaml:"window"`
+	MinRequests uint64              `yaml:"min_requests"`
+	TimesUsual  float64             `yaml:"times_usual"`
+}
+
+const exampleSupport = `alert: TicketsUnusual
+kind: support
+window: 15m
+min_accounts: 5
+times_usual: 4
+`
+
+// Support fires for each area whose tickets within the window come from unusually many accounts.
+type Support struct {
+	Areas       []string            `yaml:"areas"` // globs; all if left out
+	Window      strictyaml.Duration `yaml:"window"`
+	MinAccounts uint64              `yaml:"min_accounts" strict:"required"`
+	TimesUsual  float64             `yaml:"times_usual"`
+}
+
+const exampleSaturation = `alert: ResourceExhausting
+kind: saturation
+above: 85%
+exhausted_in: 1h
+trend_over: 15m
+min_level: 60%
+for: 1m
+`
+
+// Saturation fires for each matching gauge with a limit that is above a level, or that will reach its limit soon by
+// its trend.
+type Saturation struct {
+	Match       GaugeMatch          `yaml:"match"`
+	Above       Share               `yaml:"above"`
+	ExhaustedIn strictyaml.Duration `yaml:"exhausted_in"`
+	TrendOver   strictyaml.Duration `yaml:"trend_over"`
+	MinLevel    Share               `yaml:"min_level"` // a trend below this level is not believed
+}
+
+const exampleHighImpact = `alert: HighImpact
+kind: high_impact
+services: 4
+share: 50%
+accounts: 25
+dependents: 10
+exhausted_in: 15m
+declare: 1
+critical: 2.5
+for: 20s
+`
+
+// HighImpact weighs all findings that belong together. Each figure says how much of one source is worth one point; points
+// add up over sources, so weak telemetry and weak support together declare what neither does alone.
+type HighImpact struct {
+	Areas       []string            `yaml:"areas"`        // globs; all if left out
+	Services    float64             `yaml:"services"`     // services with firing telemetry findings worth a point
+	Share       Share               `yaml:"share"`        // share of failing or slow requests on one path worth a point
+	MinFailures uint64              `yaml:"min_failures"` // failed requests below which share is worth nothing
+	Accounts    float64             `yaml:"accounts"`     // distinct accounts with failures or tickets worth a point
+	Dependents  float64             `yaml:"dependents"`   // services depending on a resource about to be exhausted worth a point
+	ExhaustedIn strictyaml.Duration `yaml:"exhausted_in"` // what counts as "about to be"
+	Declare     float64             `yaml:"declare"`
+	Critical    float64             `yaml:"critical"`
+	Recovered   strictyaml.Duration `yaml:"recovered"` // how long all must be quiet before it counts as mitigated
+}
