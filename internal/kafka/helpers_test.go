@@ -1,0 +1,166 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tocsin-project/tocsin/internal/kafka"
+	"github.com/tocsin-project/tocsin/internal/kafka/realkafka"
+	"github.com/tocsin-project/tocsin/internal/kafkalocal"
+	"github.com/tocsin-project/tocsin/internal/kafkalocal/kafkatest"
+)
+
+func TestMain(m *testing.M) {
+	// The broker of the contract tests may be a child process shared by all of them.
+	code := m.Run()
+	realkafka.Stop()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// broker is the Kafka the contract tests run against: the embedded one, or with TOCSIN_REAL_KAFKA=1 Apache Kafka.
+// Topics are named after the test, so that tests do not see each other's.
+func broker(t *testing.T, partitions int) (addr, topic string) {
+	t.Helper()
+	topic = fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano())
+	if realkafka.Wanted() {
+		addr = realkafka.Addr(t)
+		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,
+			ReplicationFactor: 1}}))
+		return addr, topic
+	}
+	return kafkatest.Start(t, kafkalocal.Topic{Name: topic, Partitions: partitions}), topic
+}
+
+func newClient(t testing.TB, addr string, edit ...func(*kafka.Config)) *kafka.Client {
+	t.Helper()
+	cfg := kafka.Config{Brokers: []string{addr}}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	c, err := kafka.NewClient(cfg, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func values(from, n int) []kafka.Record {
+	out := make([]kafka.Record, n)
+	for i := range out {
+		out[i] = kafka.Record{Value: fmt.Appendf(nil, "v%d", from+i)}
+	}
+	return out
+}
+
+// readAll fetches [from, end) and returns the values by offset.
+func readAll(t *testing.T, c *kafka.Client, topic string, partition int32, from, end int64) map[int64]string {
+	t.Helper()
+	got := map[int64]string{}
+	next, err := c.ReadRange(t.Context(), topic, partition, from, end, func(r kafka.Record) error {
+		if _, ok := got[r.Offset]; ok {
+			t.Errorf("offset %d twice", r.Offset)
+		}
+		got[r.Offset] = string(r.Value)
+		return nil
+	})
+	if err != nil || next < end {
+		t.Fatalf("read [%d, %d): reached %d, %v", from, end, next, err)
+	}
+	return got
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in 20 s: %s", what)
+		}
+	}
+}
+
+// runner is one process of a consumer group.
+type runner struct {
+	client *kafka.Client
+	gens   chan kafka.Generation
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu   sync.Mutex
+	last kafka.Generation
+}
+
+// run takes part in a group. body is the consumer; by default it holds its partitions until the generation ends.
+func run(t *testing.T, c *kafka.Client, group, topic string, body func(context.Context, kafka.Generation) error) *runner {
+	t.Helper()
+	g, err := c.NewGroup(kafka.GroupConfig{ID: group, Topics: []string{topic}, SessionTimeout: 2 * time.Second,
+		Heartbeat: 50 * time.Millisecond, RebalanceTimeout: 2 * time.Second, RejoinBackoff: 20 * time.Millisecond,
+		PartitionInterval: 50 * time.Millisecond})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &runner{client: c, gens: make(chan kafka.Generation, 100), cancel: cancel, done: make(chan struct{})}
+	if body == nil {
+		body = func(ctx context.Context, _ kafka.Generation) error { <-ctx.Done(); return nil }
+	}
+	go func() {
+		defer close(r.done)
+		_ = g.Run(ctx, func(ctx context.Context, gen kafka.Generation) error {
+			r.mu.Lock()
+			r.last = gen
+			r.mu.Unlock()
+			r.gens <- gen
+			return body(ctx, gen)
+		})
+	}()
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *runner) stop() {
+	r.cancel()
+	<-r.done
+}
+
+func (r *runner) next(t *testing.T) kafka.Generation {
+	t.Helper()
+	select {
+	case g := <-r.gens:
+		return g
+	case <-time.After(20 * time.Second):
+		t.Fatal("no generation in 20 s")
+		return kafka.Generation{}
+	}
+}
+
+// owns waits until the member's newest generation has n partitions of the topic, and returns it.
+func (r *runner) owns(t *testing.T, topic string, n int) (g kafka.Generation) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("a member with %d partitions", n), func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		g = r.last
+		return g.ID > 0 && len(g.Assigned[topic]) == n
+	})
+	return g
+}
