@@ -1,0 +1,56 @@
+package pipeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/signal"
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
+)
+
+// SetDefaults is what holds for keys that a file leaves out. What depends on the decoder is set after reading.
+func (p *Pipeline) SetDefaults() {
+	p.MaxAge = strictyaml.Duration(7 * 24 * time.Hour)
+	p.MaxAhead = strictyaml.Duration(5 * time.Minute)
+	p.MaxRecord = 1 << 20
+	p.Requests.Reads.SetDefaults()
+}
+
+// SetDefaults are the methods that HTTP calls safe, and the verbs that reads begin with in RPC interfaces.
+func (r *Reads) SetDefaults() {
+	r.Methods = []string{"GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND"}
+	r.Verbs = []string{"Get", "List", "Watch", "Search", "Query", "BatchGet"}
+}
+
+// setSpanDefaults is OpenTelemetry's vocabulary, today's names before those of earlier conventions.
+func (r *Requests) setSpanDefaults() {
+	fill(&r.Service, "service.name")
+	fill(&r.Operation, "http.route", "rpc.method", "span.name")
+	fill(&r.Account, "tocsin.account", "account.id", "tenant.id", "organization.id", "customer.id", "enduser.id")
+	if len(r.Kinds) == 0 {
+		r.Kinds = []SpanKind{KindServer, KindConsumer}
+	}
+	if r.Attributes == nil {
+		r.Attributes = map[string][]string{
+			"region":      {"cloud.region"},
+			"site":        {"tocsin.site", "site", "cloud.availability_zone"},
+			"model":       {"gen_ai.request.model"},
+			"environment": {"deployment.environment.name", "deployment.environment"},
+			"version":     {"service.version"},
+		}
+	}
+	for name, from := range r.Attributes {
+		if len(from) == 0 {
+			r.Attributes[name] = []string{name}
+		}
+	}
+}
+
+func fill(list *[]string, names ...string) {
+	if len(*list) == 0 {
+		*list = names
+	}
+}
+
+// isKnownStream keeps the list of streams in one place.
+func isKnownStream(s signal.Stream) bool { return slices.Contains(signal.Streams, s) }
