@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	lockWait  = 5 * time.Second  // a killed predecessor with much memory takes a moment to go
-	queryWait = 3 * time.Second  // at stop, before running queries are killed
-	killWait  = 2 * time.Second  // for killed queries to end
+	lockWait  = 5 * time.Second // a killed predecessor with much memory takes a moment to go
+	queryWait = 3 * time.Second // at stop, before running queries are killed
+	killWait  = 2 * time.Second // for killed queries to end
+	flushWait = 300 * time.Millisecond
 	closeWait = 10 * time.Second // for everything; then the process ends as it is, which loses nothing acknowledged
 )
 
@@ -82,16 +83,21 @@ func stop(server *http.Server, f *front.Front, e *engine.Engine, logger *slog.Lo
 	wait := func(d time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()
-		return server.Shutdown(ctx)
+		return f.Drain(ctx)
 	}
+	defer server.Close()
 	if wait(queryWait) != nil {
 		if err := e.KillAll(); err != nil {
 			logger.Warn("Could not kill the running queries", "err", err)
 		}
 		if wait(killWait) != nil {
-			return // closing a connection in use would crash; the process ends instead
+			logger.Warn("Queries did not end; leaving the engine as it is")
+			return // closing a connection in use would crash
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushWait)
+	defer cancel()
+	server.Shutdown(ctx) // the last responses are on their way
 	f.Close()
 	e.Close()
 	logger.Info("Closed", "took", time.Since(began).Round(time.Millisecond))

@@ -31,13 +31,14 @@ const (
 	CodeBadArguments     = 36
 	CodeUnknownSetting   = 115
 	CodeReadonly         = 164
+	CodeAborted          = 236
 	CodeAccessDenied     = 497
 	CodeTooLarge         = 396
 	CodeCannotDecompress = 271
 	CodeUnknown          = 1002
 )
 
-// Errorf's sibling for exceptions that the front raises by itself, worded like the engine's.
+// NewError makes an exception that the front raises by itself, worded like the engine's.
 func NewError(code int, name, message string) *Error {
 	return &Error{Code: code, Name: name, Text: "Code: " + strconv.Itoa(code) + ". DB::Exception: " + message + ". (" + name + ")"}
 }

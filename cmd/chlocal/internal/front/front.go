@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
+	"time"
 
 	"github.com/tocsin-project/tocsin/cmd/chlocal/internal/engine"
 )
@@ -29,13 +31,55 @@ type Front struct {
 	engine *engine.Engine
 	pool   *pool
 	slots  chan struct{}
+
+	mu       sync.Mutex
+	draining bool
+	active   int
+	drained  chan struct{} // closed when draining and nothing is active
 }
 
 var _ http.Handler = (*Front)(nil)
 
 // New makes a handler for an engine that is open.
 func New(e *engine.Engine, opts Options) *Front {
-	return &Front{opts: opts, engine: e, pool: newPool(e), slots: make(chan struct{}, opts.QueriesMax)}
+	return &Front{opts: opts, engine: e, pool: newPool(e), slots: make(chan struct{}, opts.QueriesMax), drained: make(chan struct{})}
+}
+
+// Drain refuses new requests and waits until those that run are done, or ctx ends. It may be called again.
+// http.Server.Shutdown is not enough: it waits five seconds for connections that never sent a request.
+func (f *Front) Drain(ctx context.Context) error {
+	f.mu.Lock()
+	if !f.draining {
+		f.draining = true
+		if f.active == 0 {
+			close(f.drained)
+		}
+	}
+	f.mu.Unlock()
+	select {
+	case <-f.drained:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *Front) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.draining {
+		return false
+	}
+	f.active++
+	return true
+}
+
+func (f *Front) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.active--; f.draining && f.active == 0 {
+		close(f.drained)
+	}
 }
 
 // Close closes the idle connections.
@@ -49,6 +93,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, err)
 		return
 	}
+	if !f.enter() {
+		f.fail(w, engine.NewError(engine.CodeAborted, "ABORTED", "chlocal is stopping"))
+		return
+	}
+	defer f.leave()
 	query := r.URL.Query()
 	switch {
 	case r.URL.Path == "/ping", r.URL.Path == "/" && r.Method == http.MethodGet && len(query) == 0:
@@ -97,15 +146,14 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, req *request) erro
 	if err != nil {
 		return err
 	}
-	// When the client goes away its statement is killed. The callback may come late, while the connection already
-	// serves another request: a connection whose watch could not be stopped is therefore closed, and the tag with it.
-	stop := context.AfterFunc(ctx, func() {
-		if err := f.engine.Kill(c.Tag()); err != nil {
-			f.opts.Logger.Warn("Could not cancel an abandoned query", "err", err)
-		}
-	})
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { f.abandon(c.Tag(), done) })
 	reusable := false
-	defer func() { f.pool.put(req, c, stop() && reusable) }()
+	defer func() {
+		close(done)
+		// A watch that could not be stopped may still kill by the connection's tag: that connection serves nobody else.
+		f.pool.put(req, c, stop() && reusable)
+	}()
 	switch {
 	case req.data != nil:
 		err = f.insert(w, req, c)
@@ -127,6 +175,24 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, req *request) erro
 		})
 		reusable = err == nil
 		return err
+	}
+}
+
+// killEvery is the pause between two attempts to kill an abandoned statement.
+const killEvery = 50 * time.Millisecond
+
+// abandon kills what runs on a connection whose client went away. It repeats that until the statement is done, because
+// the first attempt may come before the engine has put the statement on its list.
+func (f *Front) abandon(tag string, done <-chan struct{}) {
+	for {
+		if err := f.engine.Kill(tag); err != nil {
+			f.opts.Logger.Warn("Could not cancel an abandoned query", "err", err)
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(killEvery):
+		}
 	}
 }
 

@@ -35,23 +35,43 @@ func (f *Front) insert(w http.ResponseWriter, req *request, c *engine.Conn) erro
 	})
 }
 
+// holdMaxBytes of output are held back before the response begins, as in ClickHouse, so that a statement that fails
+// early is answered with a status and not with 200 and an exception in the body.
+const holdMaxBytes = 1 << 20
+
 // stream sends a SELECT's output as it comes. sent says whether the response has begun; an error after that is in the
 // response's body, as the exception frame that clients look for.
 func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *engine.Conn) (sent bool, err error) {
 	var out *output
+	var held []byte
 	tag := rand.Text()[:16]
+	begin := func() error {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("X-ClickHouse-Format", req.outputFormat)
+		w.Header().Set("X-ClickHouse-Exception-Tag", tag)
+		out = newOutput(w, r, req.query)
+		_, err := out.Write(held)
+		held = nil
+		return err
+	}
 	err = c.Stream(r.Context(), req.text, req.outputFormat, req.params, func(chunk []byte) error {
+		if out == nil && len(held)+len(chunk) <= holdMaxBytes {
+			held = append(held, chunk...)
+			return nil
+		}
 		if out == nil {
-			w.Header().Set("Content-Type", "application/octet-stream")
-			w.Header().Set("X-ClickHouse-Format", req.outputFormat)
-			w.Header().Set("X-ClickHouse-Exception-Tag", tag)
-			out = newOutput(w, r, req.query)
+			if err := begin(); err != nil {
+				return err
+			}
 		}
 		_, err := out.Write(chunk)
 		return err
 	})
 	if out == nil {
-		return false, err
+		if err != nil || len(held) == 0 {
+			return false, err
+		}
+		begin() // its error, like those below, means that the client is gone
 	}
 	if err != nil && r.Context().Err() == nil {
 		text := clientText(err, f.engine.Version())
@@ -62,7 +82,7 @@ func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *
 		}
 		out.Write(frame)
 	}
-	out.close() // its error means that the client is gone
+	out.close()
 	return true, err
 }
 
@@ -147,7 +167,9 @@ func status(code int) int {
 		return http.StatusRequestTimeout
 	case engine.CodeNotImplemented:
 		return http.StatusNotImplemented
-	case 396:
+	case engine.CodeAborted:
+		return http.StatusServiceUnavailable
+	case engine.CodeTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case 62, 36, 43, 53, 27, 6, 26, 33, 117, 115, 271: // syntax, arguments, types, parsing
 		return http.StatusBadRequest
