@@ -110,7 +110,7 @@ func (r *batchReader) batch(base int64, b []byte) error {
 			return err
 		}
 		r.decoded += len(data)
-		p := recordParser{base: base, baseTime: baseTime, from: r.from}
+		p := recordParser{base: base, last: last, baseTime: baseTime, from: r.from}
 		if attrs&attrLogAppendTime != 0 {
 			p.brokerTime = &maxTime
 		}
@@ -126,7 +126,7 @@ func (r *batchReader) batch(base int64, b []byte) error {
 
 // isAbort reads the key of a transaction marker, which is never compressed.
 func isAbort(b []byte) bool {
-	p := recordParser{}
+	p := recordParser{} // The marker's own offset delta is 0.
 	recs, err := p.parse(nil, b, 1)
 	return err == nil && len(recs) == 1 && len(recs[0].Key) >= 4 && binary.BigEndian.Uint16(recs[0].Key[2:]) == controlAbort
 }
@@ -154,8 +154,8 @@ func decompress(codec int8, b []byte) ([]byte, error) {
 }
 
 type recordParser struct {
-	base, baseTime, from int64
-	brokerTime           *int64 // If the topic has the broker's time, all records of a batch have this one.
+	base, last, baseTime, from int64
+	brokerTime                 *int64 // If the topic has the broker's time, all records of a batch have this one.
 }
 
 var errRecord = errors.New("record ends early")
@@ -173,6 +173,9 @@ func (p *recordParser) parse(records []Record, b []byte, count int) ([]Record, e
 		rec, err := p.record(b[n : n+int(size)])
 		if err != nil {
 			return records, fmt.Errorf("%w: %w", errCorrupt, err)
+		}
+		if rec.Offset < p.base || rec.Offset > p.last {
+			return records, fmt.Errorf("%w: record at offset %d outside of its batch", errCorrupt, rec.Offset)
 		}
 		b = b[n+int(size):]
 		if rec.Offset >= p.from { // Brokers send whole batches, also what is before the offset asked for.

@@ -1,0 +1,245 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+func TestErrorsAreClassified(t *testing.T) {
+	for _, tc := range []struct {
+		err    error
+		reason Reason
+		retry  bool
+	}{
+		{kafka.SASLAuthenticationFailed, ReasonAuthentication, false},
+		{kafka.TopicAuthorizationFailed, ReasonAuthorization, false},
+		{kafka.NotLeaderForPartition, ReasonLeader, true},
+		{kafka.KafkaStorageError, ReasonBroker, true},
+		{kafka.Unknown, ReasonBroker, true},
+		{kafka.InvalidTopic, ReasonRejected, false},
+		{kafka.GroupCoordinatorNotAvailable, ReasonCoordinator, true},
+		{fmt.Errorf("x: %w", protocol.NewErrNoTopic("t")), ReasonUnknownTopic, true},
+		{protocol.NewErrNoLeader("t", 1), ReasonLeader, true},
+		{context.Canceled, ReasonCanceled, false},
+		{context.DeadlineExceeded, ReasonTimeout, true},
+		{syscall.ECONNREFUSED, ReasonConnection, true},
+		{io.ErrUnexpectedEOF, ReasonConnection, true},
+		{errCorrupt, ReasonCorrupt, true},
+		{errCredentials, ReasonAuthentication, false},
+	} {
+		if r, retry := classify(tc.err); r != tc.reason || retry != tc.retry {
+			t.Errorf("%v: %s, retry %v; want %s, %v", tc.err, r, retry, tc.reason, tc.retry)
+		}
+	}
+	for code, c := range codes {
+		if !slices.Contains(Reasons, c.reason) {
+			t.Errorf("reason %s of %v is not in the closed set", c.reason, code)
+		}
+	}
+	if !slices.IsSorted(Reasons) {
+		t.Error("reasons are not sorted")
+	}
+}
+
+// What a coordinator says about its own state proves nothing about a commit, so it must not count as not applied.
+func TestCoordinatorTroubleLeavesTheOutcomeOpen(t *testing.T) {
+	for _, code := range []kafka.Error{kafka.GroupLoadInProgress, kafka.GroupCoordinatorNotAvailable,
+		kafka.NotCoordinatorForGroup, kafka.RequestTimedOut, kafka.Unknown} {
+		if notApplied[code] {
+			t.Errorf("%v counts as not applied", code)
+		}
+	}
+}
+
+func TestMetricsExistBeforeTheyCount(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	NewMetrics(reg)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]int{}
+	for _, f := range families {
+		series[f.GetName()] = len(f.GetMetric())
+	}
+	want := map[string]int{"tocsin_kafka_fetches_total": 1, "tocsin_kafka_fetched_records_total": 1,
+		"tocsin_kafka_fetched_bytes_total": 1, "tocsin_kafka_produced_records_total": 1, "tocsin_kafka_produced_bytes_total": 1,
+		"tocsin_kafka_errors_total": len(operations) * len(Reasons), "tocsin_kafka_commits_total": 3,
+		"tocsin_kafka_group_generations_total": 1, "tocsin_kafka_group_rejoins_total": 2}
+	if !maps.Equal(series, want) {
+		t.Errorf("series %v, want %v", series, want)
+	}
+}
+
+// rawBatch is a batch in message format 2; the record offsets are deltas.
+type rawBatch struct {
+	base, last  int64
+	attrs       int16
+	first, maxT int64
+	producer    int64
+	deltas      []int64
+	key         []byte
+}
+
+func (r rawBatch) encode() []byte {
+	var recs []byte
+	for _, d := range r.deltas {
+		rec := []byte{0}
+		rec = binary.AppendVarint(rec, 5)
+		rec = binary.AppendVarint(rec, d)
+		if r.key == nil {
+			rec = binary.AppendVarint(rec, -1)
+		} else {
+			rec = append(binary.AppendVarint(rec, int64(len(r.key))), r.key...)
+		}
+		rec = append(binary.AppendVarint(rec, 1), 'v')
+		rec = binary.AppendVarint(rec, 0)
+		recs = append(binary.AppendVarint(recs, int64(len(rec))), rec...)
+	}
+	body := binary.BigEndian.AppendUint16(nil, uint16(r.attrs))
+	body = binary.BigEndian.AppendUint32(body, uint32(r.last-r.base))
+	body = binary.BigEndian.AppendUint64(body, uint64(r.first))
+	body = binary.BigEndian.AppendUint64(body, uint64(r.maxT))
+	body = binary.BigEndian.AppendUint64(body, uint64(r.producer))
+	body = append(body, make([]byte, 6)...)
+	body = binary.BigEndian.AppendUint32(body, uint32(len(r.deltas)))
+	body = append(body, recs...)
+	b := binary.BigEndian.AppendUint64(nil, uint64(r.base))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(body)+9))
+	b = append(b, 0, 0, 0, 0, 2)
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(body, castagnoli))
+	return append(b, body...)
+}
+
+func offsetsOf(records []Record) (out []int64) {
+	for _, r := range records {
+		out = append(out, r.Offset)
+	}
+	return out
+}
+
+func TestBatchesEmptiedByCompactionArePassed(t *testing.T) {
+	set := rawBatch{base: 0, last: 9, deltas: []int64{3}}.encode()
+	set = append(set, rawBatch{base: 10, last: 19}.encode()...)
+	r := batchReader{from: 4, next: 4}
+	if err := r.read(set); err != nil || r.next != 20 || len(r.records) != 0 {
+		t.Errorf("from 4: next %d, records %v, %v; want to get past 19 without records", r.next, r.records, err)
+	}
+}
+
+func TestBrokerTimestampsWin(t *testing.T) {
+	r := batchReader{}
+	err := r.read(rawBatch{last: 1, attrs: attrLogAppendTime, first: 1000, maxT: 7000, deltas: []int64{0, 1}}.encode())
+	if err != nil || len(r.records) != 2 || !r.records[0].Time.Equal(time.UnixMilli(7000)) {
+		t.Errorf("records %v, %v; want the broker's time", r.records, err)
+	}
+	r = batchReader{}
+	err = r.read(rawBatch{last: 0, first: 1000, maxT: 7000, deltas: []int64{0}}.encode())
+	if err != nil || !r.records[0].Time.Equal(time.UnixMilli(1005)) {
+		t.Errorf("records %v, %v; want the producer's time", r.records, err)
+	}
+}
+
+func TestAbortedTransactionEndsAtItsMarker(t *testing.T) {
+	set := rawBatch{base: 0, last: 1, attrs: attrTransactional, producer: 7, deltas: []int64{0, 1}}.encode()
+	set = append(set, rawBatch{base: 2, last: 2, attrs: attrTransactional, producer: 8, deltas: []int64{0}}.encode()...)
+	set = append(set, rawBatch{base: 3, last: 3, attrs: attrTransactional | attrControl, producer: 7, deltas: []int64{0},
+		key: []byte{0, 0, 0, 0}}.encode()...)
+	set = append(set, rawBatch{base: 4, last: 4, attrs: attrTransactional, producer: 7, deltas: []int64{0}}.encode()...)
+	r := batchReader{aborted: []abortedTxn{{producer: 7, first: 0}}}
+	if err := r.read(set); err != nil || !slices.Equal(offsetsOf(r.records), []int64{2, 4}) || r.next != 5 {
+		t.Errorf("records %v, next %d, %v", offsetsOf(r.records), r.next, err)
+	}
+}
+
+// The records before a damaged batch are delivered; the error belongs to the fetch that begins at it.
+func TestDamageIsReportedWhereItIs(t *testing.T) {
+	good := rawBatch{base: 0, last: 0, deltas: []int64{0}}.encode()
+	bad := rawBatch{base: 1, last: 1, deltas: []int64{0}}.encode()
+	bad[len(bad)-1] ^= 1
+	r := batchReader{}
+	if err := r.read(append(slices.Clone(good), bad...)); !errors.Is(err, errCorrupt) || r.next != 1 || len(r.records) != 1 {
+		t.Errorf("%d records, next %d, %v", len(r.records), r.next, err)
+	}
+	req := fetchRequest{offset: 1, version: 11}
+	res, err := req.decode(fetchBody(bad))
+	if err != nil || !errors.Is(res.err, errCorrupt) {
+		t.Errorf("fetch at the damage: %v, %v", res, err)
+	}
+	r = batchReader{}
+	if err := r.read(append(slices.Clone(good), bad[:40]...)); err != nil || r.next != 1 {
+		t.Errorf("a truncated last batch: next %d, %v", r.next, err)
+	}
+	old := slices.Clone(good)
+	old[batchMagicAt] = 1
+	r = batchReader{}
+	if err := r.read(old); !errors.Is(err, errUnsupported) || !strings.Contains(err.Error(), "format 1") {
+		t.Errorf("an old message format: %v", err)
+	}
+}
+
+// fetchBody is a Fetch v11 response for topic "t" partition 0 behind the correlation id.
+func fetchBody(set []byte) []byte {
+	b := make([]byte, 10) // throttle, error, session
+	b = append(b, 0, 0, 0, 1, 0, 1, 't', 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
+	b = append(b, make([]byte, 24)...)                            // watermarks
+	b = append(b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff) // no aborted transactions, no replica
+	b = binary.BigEndian.AppendUint32(b, uint32(len(set)))
+	return append(b, set...)
+}
+
+func FuzzFetchResponse(f *testing.F) {
+	f.Add(fetchBody(rawBatch{base: 5, last: 7, deltas: []int64{0, 2}}.encode()))
+	f.Add(fetchBody(nil))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, version := range []int16{4, 5, 7, 11} {
+			req := fetchRequest{offset: 5, version: version}
+			res, err := req.decode(body)
+			if err != nil || res.err != nil {
+				continue
+			}
+			if res.result.NextOffset < 5 {
+				t.Errorf("went back to %d", res.result.NextOffset)
+			}
+			for _, r := range res.result.Records {
+				if r.Offset < 5 {
+					t.Errorf("record at %d, before the offset asked for", r.Offset)
+				}
+			}
+		}
+	})
+}
+
+// FuzzBatch mends the checksum, so that the fuzzer gets behind it.
+func FuzzBatch(f *testing.F) {
+	f.Add(rawBatch{base: 5, last: 7, deltas: []int64{0, 2}}.encode())
+	f.Add(rawBatch{base: 5, last: 7, attrs: 4, deltas: []int64{0, 2}}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < batchHeaderBytes || len(b) > 1<<16 {
+			return
+		}
+		binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(len(b)-12))
+		b[batchMagicAt] = 2
+		binary.BigEndian.PutUint32(b[batchCRCAt:], crc32.Checksum(b[batchAttributesAt:], castagnoli))
+		r := batchReader{from: 5, next: 5}
+		_ = r.read(b)
+		if r.next < 5 {
+			t.Errorf("went back to %d", r.next)
+		}
+	})
+}
