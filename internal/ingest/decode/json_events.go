@@ -52,7 +52,7 @@ func (d *jsonDecoder) requestEvent(raw []byte, _ *ingest.Record, emit func(signa
 	named := d.names.of(c)
 	r.Path = signal.Path{Service: c.service, Operation: named.operation, Access: named.access}
 	if e.Access != "" {
-		if r.Access, err = signal.ParseAccess(e.Access); err != nil {
+		if r.Path.Access, err = signal.ParseAccess(e.Access); err != nil {
 			return invalid("%v", err)
 		}
 	}

@@ -107,7 +107,7 @@ func nativeRequest(e *signal.Request) any {
 		Attributes signal.Attributes `json:"attributes,omitempty"`
 		TraceID    string            `json:"trace_id,omitempty"`
 		Estimated  bool              `json:"estimated,omitempty"`
-	}{headOf(e), e.Service, e.Operation, e.Access, e.Outcome, e.Count, e.Status, e.Error, nil, e.Account, e.Attempt, e.Attributes, e.TraceID, e.Estimated}
+	}{headOf(e), e.Path.Service, e.Path.Operation, e.Path.Access, e.Outcome, e.Count, e.Status, e.Error, nil, e.Account, e.Attempt, e.Attributes, e.TraceID, e.Estimated}
 	if r.Count == 1 {
 		r.Count = 0
 	}

@@ -137,7 +137,7 @@ func grpcOutcome(code int) signal.Outcome {
 func overrule(rules []pipeline.OutcomeRule, r *signal.Request) {
 	for i := range rules {
 		o := &rules[i]
-		if o.Service.Match(r.Service) && o.Operation.Match(r.Operation) && o.Status.Match(r.Status) && o.Error.Match(r.Error) {
+		if o.Service.Match(r.Path.Service) && o.Operation.Match(r.Path.Operation) && o.Status.Match(r.Status) && o.Error.Match(r.Error) {
 			r.Outcome = o.Outcome
 			return
 		}
