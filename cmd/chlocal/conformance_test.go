@@ -356,16 +356,25 @@ func TestExternalTables(t *testing.T) {
 
 func TestAResultWithoutRows(t *testing.T) {
 	conn, _ := chlocaltest.Conn(t)
-	rows, err := conn.Query(t.Context(), "SELECT number AS n, 'x' AS s FROM numbers(0)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	if rows.Next() {
-		t.Error("a row came from nowhere")
-	}
-	if err := rows.Err(); err != nil {
-		t.Error(err)
+	for _, query := range []string{
+		"SELECT number AS n, toLowCardinality('x') AS s FROM numbers(0)",
+		"WITH 1 AS one SELECT number + one AS n, [map('a', 1)] AS s FROM numbers(10) WHERE number > {min:UInt64} -- none",
+		"SELECT number AS n, 's' AS s FROM numbers(10) LIMIT 0 SETTINGS max_threads = 1;",
+	} {
+		rows, err := conn.Query(clickhouse.Context(t.Context(), clickhouse.WithParameters(clickhouse.Parameters{"min": "100"})), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"n", "s"}, rows.Columns()); diff != "" {
+			t.Errorf("%s: columns (-want +got)\n%s", query, diff)
+		}
+		if rows.Next() {
+			t.Error("a row came from nowhere")
+		}
+		if err := rows.Err(); err != nil {
+			t.Error(err)
+		}
+		rows.Close()
 	}
 	var n uint64
 	if err := conn.QueryRow(t.Context(), "SELECT number FROM numbers(0)").Scan(&n); !errors.Is(err, sql.ErrNoRows) {

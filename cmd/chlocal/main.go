@@ -5,8 +5,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,14 +14,14 @@ import (
 
 func main() {
 	opts, err := parseFlags(os.Args[1:], os.Stderr)
+	logger := opts.logger(os.Stderr)
 	if err != nil {
-		if err == flag.ErrHelp {
+		if errors.Is(err, flag.ErrHelp) {
 			os.Exit(0)
 		}
-		fmt.Fprintln(os.Stderr, "chlocal:", err)
+		logger.Error(err.Error())
 		os.Exit(2)
 	}
-	logger := opts.logger(os.Stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once; the data is safe
 	if err := run(ctx, opts, os.Stdin, os.Stdout, logger); err != nil {

@@ -55,7 +55,7 @@ func run(ctx context.Context, o options, stdin *os.File, ready io.Writer, logger
 	go func() { served <- server.Serve(listener) }()
 
 	logger.Info("Serving ClickHouse on this machine", "addr", listener.Addr().String(), "engine", e.Version(), "data", o.data,
-		"took", time.Since(began).Round(time.Millisecond))
+		"took", time.Since(began).Round(time.Millisecond).String())
 	line, _ := json.Marshal(chlocal.Ready{Addr: listener.Addr().String(), Version: e.Version()})
 	fmt.Fprintf(ready, "%s\n", line)
 
@@ -100,7 +100,7 @@ func stop(server *http.Server, f *front.Front, e *engine.Engine, logger *slog.Lo
 	server.Shutdown(ctx) // the last responses are on their way
 	f.Close()
 	e.Close()
-	logger.Info("Closed", "took", time.Since(began).Round(time.Millisecond))
+	logger.Info("Closed", "took", time.Since(began).Round(time.Millisecond).String())
 }
 
 // watchPipe calls gone when stdin is a pipe and its other end closes, so that the engine never outlives the program

@@ -17,7 +17,7 @@ import (
 func runNPM(ctx context.Context, npm, dir string, p pin, progress io.Writer) error {
 	// http is the level at which npm says why a fetch failed: an optional package that cannot be fetched is no error to
 	// it, and it exits with 0.
-	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=http", "--fetch-retries=2", "--fetch-retry-mintimeout=1000")
+	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=http", "--fetch-retries=2", "--fetch-retry-factor=2", "--fetch-retry-mintimeout=1000")
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
 	ownGroup(cmd)
@@ -37,23 +37,27 @@ func runNPM(ctx context.Context, npm, dir string, p pin, progress io.Writer) err
 			if ctx.Err() != nil {
 				return fmt.Errorf("install the embedded ClickHouse: %w", context.Cause(ctx))
 			}
-			missing := len(glob(dir, p)) == 0
-			if err == nil && !missing {
+			if err == nil && hasLibrary(dir, p) {
 				return nil
 			}
-			if why := reason(said.String()); why != "" {
-				return fmt.Errorf("install the embedded ClickHouse: npm could not fetch %s %s: %s", p.Name, p.Version, why)
+			why := reason(said.String())
+			switch {
+			case why != "":
+			case err != nil:
+				why = err.Error()
+			default:
+				why = "it took the package for one of another system (it needs glibc)"
 			}
-			return fmt.Errorf("install the embedded ClickHouse: npm did not install %s %s (it is for %v with glibc): %v", p.Name, p.Version, "this processor and system", err)
+			return fmt.Errorf("install the embedded ClickHouse: npm could not install %s %s: %s", p.Name, p.Version, why)
 		case <-tick.C:
 			fmt.Fprintf(progress, "Installing the embedded ClickHouse: %d MB written after %s\n", folderBytes(dir)>>20, time.Since(began).Round(time.Second))
 		}
 	}
 }
 
-func glob(dir string, p pin) []string {
+func hasLibrary(dir string, p pin) bool {
 	found, _ := filepath.Glob(filepath.Join(dir, "node_modules", filepath.FromSlash(p.Name), "libchdb*"))
-	return found
+	return len(found) > 0
 }
 
 var (

@@ -115,6 +115,13 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = rand.Text()
 	}
 	h.Set("X-ClickHouse-Query-Id", id)
+	// The slot is taken before the body is read: bodies are held in memory.
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	case <-r.Context().Done():
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, f.opts.BodyMaxBytes)
 	req, err := f.parse(r, query)
 	if err == nil {
@@ -136,12 +143,6 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, req *request) erro
 		return err
 	}
 	ctx := r.Context()
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	c, err := f.pool.get(req)
 	if err != nil {
 		return err
@@ -161,8 +162,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, req *request) erro
 		return err
 	case req.streams():
 		var sent bool
-		sent, err = f.stream(w, r, req, c)
-		reusable = err == nil
+		sent, reusable, err = f.stream(w, r, req, c)
 		if sent { // the response has ended with the exception in its body
 			return nil
 		}

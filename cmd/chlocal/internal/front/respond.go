@@ -1,14 +1,18 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
 	chcompress "github.com/ClickHouse/ch-go/compress"
 
@@ -39,9 +43,14 @@ func (f *Front) insert(w http.ResponseWriter, req *request, c *engine.Conn) erro
 // early is answered with a status and not with 200 and an exception in the body.
 const holdMaxBytes = 1 << 20
 
+// writeMax is how long a client may take for one piece of a result.
+const writeMax = 5 * time.Minute
+
 // stream sends a SELECT's output as it comes. sent says whether the response has begun; an error after that is in the
-// response's body, as the exception frame that clients look for.
-func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *engine.Conn) (sent bool, err error) {
+// response's body, as the exception frame that clients look for. reusable says whether the connection saw no error.
+func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *engine.Conn) (sent, reusable bool, err error) {
+	control := http.NewResponseController(w)
+	defer control.SetWriteDeadline(time.Time{}) // it would hold for the connection's next request
 	var out *output
 	var held []byte
 	tag := rand.Text()[:16]
@@ -64,12 +73,18 @@ func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *
 				return err
 			}
 		}
+		// A client that does not read for so long is stuck; it would hold the query and its locks for ever.
+		control.SetWriteDeadline(time.Now().Add(writeMax))
 		_, err := out.Write(chunk)
 		return err
 	})
+	reusable = err == nil
 	if out == nil {
-		if err != nil || len(held) == 0 {
-			return false, err
+		if err != nil {
+			return false, false, err
+		}
+		if len(held) == 0 && req.outputFormat == "Native" {
+			held, reusable = emptyBlock(c, req)
 		}
 		begin() // its error, like those below, means that the client is gone
 	}
@@ -83,7 +98,31 @@ func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *
 		out.Write(frame)
 	}
 	out.close()
-	return true, err
+	return true, reusable, err
+}
+
+// emptyBlock makes the block without rows by which a server tells the columns of an empty result; the engine writes
+// nothing then. What cannot be described, as a statement with its own FORMAT, stays without columns.
+func emptyBlock(c *engine.Conn, req *request) (block []byte, ok bool) {
+	statement := "DESCRIBE TABLE (" + strings.TrimRight(string(req.text), "; \t\r\n") + "\n)"
+	err := c.Query([]byte(statement), "JSONCompactStringsEachRow", req.params, func(out []byte, s engine.Summary) error {
+		block = binary.AppendUvarint(block, s.ResultRows)
+		block = append(block, 0) // rows
+		for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+			var column []string // name, type, …
+			if err := d.Decode(&column); err != nil {
+				return err
+			}
+			for _, text := range column[:2] {
+				block = append(binary.AppendUvarint(block, uint64(len(text))), text...)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false
+	}
+	return block, true
 }
 
 // respond sends a whole output.
