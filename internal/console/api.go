@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
 )
@@ -23,7 +23,14 @@ type IncidentAnswer struct {
 }
 
 func (c *Console) apiStatus(w http.ResponseWriter, r *http.Request) {
-	c.json(w, http.StatusOK, c.Status())
+	s := c.Status()
+	if s.Partitions == nil {
+		s.Partitions = []Partition{}
+	}
+	if s.Problems == nil {
+		s.Problems = []string{}
+	}
+	c.json(w, http.StatusOK, s)
 }
 
 func (c *Console) apiIncidents(w http.ResponseWriter, r *http.Request) {
@@ -80,6 +87,9 @@ func (c *Console) apiDeliveries(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) apiCommand(w http.ResponseWriter, r *http.Request) {
+	if !c.ownOrigin(w, r) {
+		return
+	}
 	var body struct {
 		By   string `json:"by"`
 		Note string `json:"note"`
@@ -115,6 +125,7 @@ func (c *Console) order(r *http.Request, cmd incident.Command) (int, error) {
 	default:
 		return http.StatusBadRequest, errors.New("command is none of acknowledge, mitigate, resolve, dismiss, reopen, merge")
 	}
+	cmd.By = strings.TrimSpace(cmd.By)
 	if cmd.By == "" {
 		return http.StatusBadRequest, errors.New("by: say who orders this")
 	}
@@ -136,7 +147,19 @@ func (c *Console) order(r *http.Request, cmd incident.Command) (int, error) {
 	return http.StatusAccepted, nil
 }
 
+// ownOrigin answers a request that another site's page sent with the reader's browser. Programs send no such headers.
+func (c *Console) ownOrigin(w http.ResponseWriter, r *http.Request) bool {
+	if err := c.origin.Check(r); err != nil {
+		c.json(w, http.StatusForbidden, apiError{"this request came from another site's page"})
+		return false
+	}
+	return true
+}
+
 func (c *Console) apiDrill(w http.ResponseWriter, r *http.Request) {
+	if !c.ownOrigin(w, r) {
+		return
+	}
 	if c.Drill == nil {
 		c.json(w, http.StatusNotImplemented, apiError{"this process sends no drills"})
 		return
@@ -147,17 +170,4 @@ func (c *Console) apiDrill(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.json(w, http.StatusOK, map[string]string{"report": report})
-}
-
-// sameOrigin refuses a form that another site's page sent with the reader's browser.
-func sameOrigin(r *http.Request) bool {
-	if s := r.Header.Get("Sec-Fetch-Site"); s != "" {
-		return s == "same-origin" || s == "none"
-	}
-	o := r.Header.Get("Origin")
-	if o == "" {
-		return true
-	}
-	u, err := url.Parse(o)
-	return err == nil && u.Host == r.Host
 }

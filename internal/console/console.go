@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
@@ -9,19 +10,23 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
 )
 
 //go:embed templates/*.html static/*
 var files embed.FS
 
-// Options are what the console is made of. Reader and Status are required.
+// Options are what the console is made of. Reader, Status and Logger are required.
 type Options struct {
 	Reader     Reader
 	Status     func() Status
 	Deliveries Deliveries
-	Commander  Commander
-	Drill      func(ctx context.Context) (string, error)
-	Logger     *slog.Logger
+	// Series gives the curves of an incident's page; the page has none where it is nil.
+	Series    func(context.Context, incident.Incident) ([]Series, error)
+	Commander Commander
+	Drill     func(ctx context.Context) (string, error)
+	Logger    *slog.Logger
 	// Now is the wall clock, for ages on pages only.
 	Now func() time.Time
 }
@@ -29,7 +34,8 @@ type Options struct {
 // Console serves the pages and the API.
 type Console struct {
 	Options
-	pages *template.Template
+	pages  *template.Template
+	origin *http.CrossOriginProtection
 }
 
 // New makes a console. It starts nothing.
@@ -44,10 +50,11 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Console{Options: o, pages: pages}, nil
+	return &Console{Options: o, pages: pages, origin: http.NewCrossOriginProtection()}, nil
 }
 
-// Register adds the routes.
+// Register adds the routes. What changes something is refused when another site's page sent it with the reader's
+// browser.
 func (c *Console) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", c.index)
 	mux.HandleFunc("GET /incidents/{id}", c.incident)
@@ -62,8 +69,8 @@ func (c *Console) Register(mux *http.ServeMux) {
 }
 
 // page renders into memory first, so that an error in a template is an error page and not half a page.
-func (c *Console) page(w http.ResponseWriter, name string, data any) {
-	var b buffer
+func (c *Console) page(w http.ResponseWriter, status int, name string, data any) {
+	var b bytes.Buffer
 	if err := c.pages.ExecuteTemplate(&b, name, data); err != nil {
 		c.Logger.Error("rendering a page failed", "page", name, "err", err)
 		http.Error(w, "This page could not be rendered; the log has the reason.", http.StatusInternalServerError)
@@ -75,14 +82,19 @@ func (c *Console) page(w http.ResponseWriter, name string, data any) {
 	h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
-	if _, err := w.Write(b.b); err != nil {
+	w.WriteHeader(status)
+	if _, err := w.Write(b.Bytes()); err != nil {
 		c.Logger.Debug("writing a page failed", "err", err)
 	}
 }
 
-type buffer struct{ b []byte }
-
-func (b *buffer) Write(p []byte) (int, error) { b.b = append(b.b, p...); return len(p), nil }
+// problem is the page that says why another one could not be shown.
+func (c *Console) problem(w http.ResponseWriter, status int, what string) {
+	c.page(w, status, "problem.html", struct {
+		Status Status
+		What   string
+	}{c.Status(), what})
+}
 
 func (c *Console) json(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -3,9 +3,8 @@ package console
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -13,40 +12,58 @@ import (
 	"github.com/tocsin-project/tocsin/internal/incident"
 )
 
+// How many incidents the first page lists.
+const (
+	maxOpen = 200
+	maxPast = 50
+)
+
 type indexData struct {
-	Status Status
-	Open   []incident.Incident
-	Past   []incident.Incident
-	Error  string
-	Now    time.Time
+	Status  Status
+	Open    []incident.Incident // declared and not over
+	Watched []incident.Incident // only suspected: nobody is woken for them
+	Past    []incident.Incident
+	Blind   string // why incidents can't be read
+	Now     time.Time
 }
 
 func (c *Console) index(w http.ResponseWriter, r *http.Request) {
 	d := indexData{Status: c.Status(), Now: c.now()}
-	list, err := c.Reader.Incidents(r.Context(), false, 50)
+	// Open ones are read by themselves: one that is days old must not fall off a list of newer ones that ended.
+	open, err := c.Reader.Incidents(r.Context(), true, maxOpen)
+	var all []incident.Incident
+	if err == nil {
+		all, err = c.Reader.Incidents(r.Context(), false, maxPast)
+	}
 	if err != nil {
 		// The page must still come up: that Tocsin is blind is the most important thing it can say.
-		d.Error = "Incidents can't be read now: " + err.Error()
+		c.Logger.Warn("reading incidents for the page failed", "err", err)
+		d.Blind = err.Error()
 	}
-	for _, in := range list {
-		if in.State.Open() {
-			d.Open = append(d.Open, in)
+	for _, in := range open {
+		if in.State == incident.Suspected {
+			d.Watched = append(d.Watched, in)
 		} else {
+			d.Open = append(d.Open, in)
+		}
+	}
+	for _, in := range all {
+		if !in.State.Open() {
 			d.Past = append(d.Past, in)
 		}
 	}
+	// What somebody must act on comes first.
 	slices.SortStableFunc(d.Open, func(a, b incident.Incident) int {
-		return cmp.Or(cmp.Compare(rank(b), rank(a)), b.StartedAt.Compare(a.StartedAt))
+		return cmp.Or(cmp.Compare(mitigated(a), mitigated(b)), cmp.Compare(b.Severity, a.Severity), b.StartedAt.Compare(a.StartedAt))
 	})
-	c.page(w, "index.html", d)
+	c.page(w, http.StatusOK, "index.html", d)
 }
 
-// rank puts what somebody must act on first.
-func rank(in incident.Incident) int {
-	if in.State == incident.Suspected {
-		return -1
+func mitigated(in incident.Incident) int {
+	if in.State == incident.Mitigated {
+		return 1
 	}
-	return int(in.Severity)
+	return 0
 }
 
 // now is the time that ages are counted to: the detector's clock, which in a replay is not the wall's.
@@ -59,104 +76,88 @@ func (c *Console) now() time.Time {
 
 type incidentData struct {
 	IncidentAnswer
-	Status Status
-	Now    time.Time
-	By     string
+	Status   Status
+	Charts   []chart
+	NoCharts string // why there are none although there should be
+	Buttons  []button
+	Told     string // the command that was just passed on
+	Now      time.Time
+}
+
+// button is one thing that a person may tell an incident.
+type button struct {
+	Command incident.CommandType
+	Text    string
+}
+
+var (
+	openButtons = []button{
+		{incident.CommandAcknowledge, "I take it"}, {incident.CommandMitigate, "Customers are served again"},
+		{incident.CommandResolve, "It is over"}, {incident.CommandDismiss, "This is no incident"},
+	}
+	overButtons = []button{{incident.CommandReopen, "Open it again"}}
+)
+
+func buttonsFor(s incident.State) []button {
+	switch s {
+	case incident.Merged:
+		return nil
+	case incident.Resolved, incident.Dismissed:
+		return overButtons
+	case incident.Suspected, incident.Declared:
+		return openButtons
+	case incident.Acknowledged:
+		return openButtons[1:]
+	case incident.Mitigated:
+		return openButtons[2:]
+	}
+	return nil
 }
 
 func (c *Console) incident(w http.ResponseWriter, r *http.Request) {
 	a, err := c.answer(r, r.PathValue("id"))
 	switch {
 	case errors.Is(err, ErrNotFound):
-		http.Error(w, "No incident has this id.", http.StatusNotFound)
+		c.problem(w, http.StatusNotFound, "No incident has this id.")
 		return
 	case err != nil:
-		http.Error(w, "The incident can't be read now: "+err.Error(), http.StatusServiceUnavailable)
+		c.Logger.Warn("reading an incident for its page failed", "incident", r.PathValue("id"), "err", err)
+		c.problem(w, http.StatusServiceUnavailable, "The incident can't be read now: "+err.Error())
 		return
 	}
-	slices.SortStableFunc(a.Incident.Paths, func(x, y incident.PathImpact) int { return cmp.Compare(y.PeakShare, x.PeakShare) })
+	in := &a.Incident
+	in.Paths = slices.Clone(in.Paths) // a reader may hand out what it keeps
+	slices.SortStableFunc(in.Paths, func(x, y incident.PathImpact) int { return cmp.Compare(y.PeakShare, x.PeakShare) })
+	a.Events = slices.Clone(a.Events)
 	slices.Reverse(a.Events)
-	c.page(w, "incident.html", incidentData{IncidentAnswer: a, Status: c.Status(), Now: c.now()})
+	d := incidentData{IncidentAnswer: a, Status: c.Status(), Now: c.now(), Buttons: buttonsFor(in.State)}
+	for _, b := range slices.Concat(openButtons, overButtons) {
+		if told := r.FormValue("told"); told == string(b.Command) {
+			d.Told = told
+		}
+	}
+	if c.Series != nil {
+		series, err := c.Series(r.Context(), *in)
+		if err != nil {
+			// Curves are a help, the rest of the page is needed.
+			c.Logger.Warn("reading curves for an incident's page failed", "incident", in.ID, "err", err)
+			d.NoCharts = err.Error()
+		}
+		d.Charts = draw(series, *in)
+	}
+	c.page(w, http.StatusOK, "incident.html", d)
 }
 
 func (c *Console) button(w http.ResponseWriter, r *http.Request) {
-	if !sameOrigin(r) {
-		http.Error(w, "This form came from another site.", http.StatusForbidden)
+	if err := c.origin.Check(r); err != nil {
+		c.problem(w, http.StatusForbidden, "This form came from another site's page, so nothing was done.")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	by := strings.TrimSpace(r.FormValue("by"))
-	status, err := c.order(r, incident.Command{Type: incident.CommandType(r.PathValue("command")), By: by, Note: r.FormValue("note"), Via: "web"})
-	if err != nil {
-		http.Error(w, err.Error(), status)
+	cmd := incident.Command{Type: incident.CommandType(r.PathValue("command")), By: r.FormValue("by"), Note: r.FormValue("note"), Via: "web"}
+	if status, err := c.order(r, cmd); err != nil {
+		c.problem(w, status, "Nothing was done: "+strings.TrimSuffix(err.Error(), ".")+".")
 		return
 	}
-	http.Redirect(w, r, "/incidents/"+r.PathValue("id"), http.StatusSeeOther)
-}
-
-var funcs = template.FuncMap{
-	"at": func(t time.Time) string {
-		if t.IsZero() {
-			return "–"
-		}
-		return t.UTC().Format("2 Jan 15:04:05")
-	},
-	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
-	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"share": share,
-	"pct":   func(v float64) string { return fmt.Sprintf("%.0f", min(max(v, 0), 1)*100) },
-	"since": func(now, t time.Time) string { return span(now.Sub(t)) },
-	"span":  span,
-	"join":  func(s []string) string { return strings.Join(s, ", ") },
-	"first": func(n int, s []string) []string { return s[:min(n, len(s))] },
-	"title": title,
-	"more":  func(n int, s []string) int { return max(0, len(s)-n) },
-	"count": count,
-	"lower": strings.ToLower,
-	"open":  func(s incident.State) bool { return s.Open() },
-	"score": func(v float64) string { return fmt.Sprintf("%.0f%%", v*100) },
-	"add":   func(a, b int) int { return a + b },
-}
-
-func share(v float64) string {
-	switch {
-	case v == 0:
-		return "0%"
-	case v < 0.001:
-		return fmt.Sprintf("%.2f%%", v*100)
-	case v < 0.1:
-		return fmt.Sprintf("%.1f%%", v*100)
-	}
-	return fmt.Sprintf("%.0f%%", v*100)
-}
-
-func span(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
-}
-
-// count groups digits, for figures that people compare by eye.
-func count(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "\u202f" + s[i:]
-	}
-	return s
-}
-
-// title is what a person calls a suspect.
-func title(s incident.Suspect) string {
-	if s.Title != "" {
-		return s.Title
-	}
-	return s.ID
+	http.Redirect(w, r, "/incidents/"+url.PathEscape(r.PathValue("id"))+"?told="+string(cmd.Type), http.StatusSeeOther)
 }

@@ -2,24 +2,43 @@
 // overnight shows this night's incidents. A reader who has the tab hidden costs the server nothing.
 "use strict";
 const period = 2000;
+const stale = document.getElementById("stale");
+
+// busy tells whether replacing a part would take something from under the reader's hands.
+function busy(part) {
+  const selected = getSelection();
+  const typed = [...part.querySelectorAll("input")].some((input) => input.value || input === document.activeElement);
+  return typed || (!selected.isCollapsed && part.contains(selected.anchorNode));
+}
+
+function replace(part, fresh) {
+  const link = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  part.innerHTML = fresh.innerHTML;
+  if (link) part.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
+}
+
 async function refresh() {
   if (document.hidden) return;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(20000) });
   if (!answer.ok) throw new Error(answer.statusText);
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  document.title = fresh.title;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.title = page.title;
   for (const part of document.querySelectorAll(".live")) {
-    const other = fresh.getElementById(part.id);
-    if (other && other.innerHTML !== part.innerHTML) part.innerHTML = other.innerHTML;
+    const fresh = page.getElementById(part.id);
+    if (fresh && fresh.innerHTML !== part.innerHTML && !busy(part)) replace(part, fresh);
   }
-  document.body.classList.remove("stale");
 }
+
 async function loop() {
+  let trouble = "";
   try {
     await refresh();
   } catch {
-    document.body.classList.add("stale");
+    trouble = "No answer from Tocsin: this page is old.";
   }
+  if (stale.textContent !== trouble) stale.textContent = trouble;
   setTimeout(loop, period);
 }
-setTimeout(loop, period);
+
+// Only pages with live parts that showed well refresh; an error page stays for its reader.
+if (document.querySelector("main .live")) setTimeout(loop, period);

@@ -1,0 +1,173 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+)
+
+// keys lists the keys of a JSON object in order.
+func keys(t *testing.T, data []byte) string {
+	t.Helper()
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return strings.Join(slices.Sorted(maps.Keys(m)), " ")
+}
+
+func post(t *testing.T, s *httptest.Server, path, body string, header ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+// Programs of other people read these answers: a key that disappears breaks them.
+func TestShapesOfAnswers(t *testing.T) {
+	f := newFake()
+	f.put(incident.EventDeclared, outage())
+	over := outage()
+	over.ID, over.State = "inc-0", incident.Resolved
+	f.put(incident.EventResolved, over)
+	_, s := serve(t, f)
+
+	_, body, header := get(t, s, "/api/v1/status")
+	if got, want := keys(t, []byte(body)), "clock lag_ns leading partitions problems tick to version"; got != want {
+		t.Errorf("status has %s, want %s", got, want)
+	}
+	if header.Get("Content-Type") != "application/json" {
+		t.Errorf("an answer is %q", header.Get("Content-Type"))
+	}
+	var list []json.RawMessage
+	_, body, _ = get(t, s, "/api/v1/incidents")
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list) != 1 {
+		t.Fatalf("open incidents: %v, %d of them", err, len(list))
+	}
+	want := "areas declared_at findings first_finding_at id impact page paths reason resources scope sequence services severity started_at state suspects tickets title warnings"
+	if got := keys(t, list[0]); got != want {
+		t.Errorf("an incident has\n%s, want\n%s", got, want)
+	}
+	_, body, _ = get(t, s, "/api/v1/incidents?state=all")
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list) != 2 {
+		t.Errorf("all incidents: %v, %d of them", err, len(list))
+	}
+	_, body, _ = get(t, s, "/api/v1/incidents?state=all&limit=1")
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list) != 1 {
+		t.Errorf("one incident: %v, %d of them", err, len(list))
+	}
+	_, body, _ = get(t, s, "/api/v1/incidents/inc-1")
+	if got := keys(t, []byte(body)); got != "deliveries events incident" {
+		t.Errorf("an incident's answer has %s", got)
+	}
+	var answer IncidentAnswer
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Incident.Severity != incident.Critical || len(answer.Events) != 1 || len(answer.Deliveries) != 2 {
+		t.Errorf("the answer reads back as %+v, %v", answer, err)
+	}
+}
+
+// A client should not have to tell null from an empty list.
+func TestEmptyListsAreLists(t *testing.T) {
+	_, s := serve(t, &fake{}, func(o *Options) { o.Deliveries = nil })
+	for _, path := range []string{"/api/v1/incidents", "/api/v1/deliveries"} {
+		if status, body, _ := get(t, s, path); status != http.StatusOK || strings.TrimSpace(body) != "[]" {
+			t.Errorf("%s answers %d %s", path, status, body)
+		}
+	}
+	_, body, _ := get(t, s, "/api/v1/status")
+	for _, want := range []string{`"partitions": []`, `"problems": []`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the status has no %s:\n%s", want, body)
+		}
+	}
+}
+
+func TestAnswersToWrongRequests(t *testing.T) {
+	f := newFake()
+	f.put(incident.EventDeclared, outage())
+	_, s := serve(t, f)
+	for path, want := range map[string]int{
+		"/api/v1/incidents?limit=0": 400, "/api/v1/incidents?limit=x": 400, "/api/v1/incidents?limit=10001": 400, "/api/v1/incidents/none": 404,
+	} {
+		status, body, _ := get(t, s, path)
+		if status != want || keys(t, []byte(body)) != "error" {
+			t.Errorf("%s answers %d %s", path, status, body)
+		}
+	}
+	const ack = "/api/v1/incidents/inc-1/acknowledge"
+	for _, v := range []struct {
+		path, body string
+		want       int
+	}{
+		{ack, `{"by":`, 400}, {ack, `{}`, 400}, {ack, ``, 400}, {ack, `{"by":" "}`, 400}, {ack, `{"by":"` + strings.Repeat("a", maxBody) + `"}`, 400},
+		{"/api/v1/incidents/inc-1/explode", `{"by":"ada"}`, 400}, {"/api/v1/incidents/inc-1/merge", `{"by":"ada"}`, 400}, {"/api/v1/incidents/none/resolve", `{"by":"ada"}`, 404},
+		{"/api/v1/drill", ``, 501},
+	} {
+		if status, body := post(t, s, v.path, v.body); status != v.want || keys(t, []byte(body)) != "error" {
+			t.Errorf("%s with %.40s answers %d %s, want %d", v.path, v.body, status, body, v.want)
+		}
+	}
+	// A page elsewhere can send text/plain that is JSON without asking first.
+	for _, path := range []string{ack, "/api/v1/drill"} {
+		if status, _ := post(t, s, path, `{"by":"mallory"}`, "Content-Type", "text/plain", "Sec-Fetch-Site", "cross-site"); status != http.StatusForbidden {
+			t.Errorf("%s from another site answers %d", path, status)
+		}
+	}
+	if len(f.commands) > 0 {
+		t.Errorf("a refused command was passed on: %+v", f.commands)
+	}
+	f.fail(errDown)
+	for _, path := range []string{"/api/v1/incidents", "/api/v1/incidents/inc-1"} {
+		if status, body, _ := get(t, s, path); status != http.StatusServiceUnavailable || keys(t, []byte(body)) != "error" {
+			t.Errorf("without a database %s answers %d %s", path, status, body)
+		}
+	}
+}
+
+func TestCommandsAndDrillPassOn(t *testing.T) {
+	f := newFake()
+	f.put(incident.EventDeclared, outage())
+	drill := func(context.Context) (string, error) { return "PagerDuty took it in 80 ms", nil }
+	_, s := serve(t, f, func(o *Options) { o.Drill = drill })
+	for _, c := range []incident.CommandType{incident.CommandAcknowledge, incident.CommandMitigate, incident.CommandResolve, incident.CommandDismiss, incident.CommandReopen, incident.CommandMerge} {
+		if status, body := post(t, s, "/api/v1/incidents/inc-1/"+string(c), `{"by":"ada","note":"n","into":"inc-2"}`); status != http.StatusAccepted || !strings.Contains(body, `"accepted"`) {
+			t.Errorf("%s answers %d %s", c, status, body)
+		}
+		got := f.commands[len(f.commands)-1]
+		if got.Type != c || got.By != "ada" || got.Note != "n" || got.Into != "inc-2" || got.Via != "api" || got.Incident != "inc-1" {
+			t.Errorf("passed on %+v", got)
+		}
+	}
+	if f.commands[0].ID == f.commands[1].ID {
+		t.Error("two commands have one id")
+	}
+	if status, body := post(t, s, "/api/v1/drill", ""); status != http.StatusOK || !strings.Contains(body, "80 ms") {
+		t.Errorf("the drill answers %d %s", status, body)
+	}
+	_, mute := serve(t, f, func(o *Options) { o.Commander = nil })
+	if status, _ := post(t, mute, "/api/v1/incidents/inc-1/resolve", `{"by":"ada"}`); status != http.StatusNotImplemented {
+		t.Errorf("a console without commands answers %d", status)
+	}
+}
