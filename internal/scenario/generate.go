@@ -18,7 +18,8 @@ type Generator struct {
 
 	streams []*stream
 	retries retryQueue
-	draws   []draw
+	draws   []draw   // of the current second
+	order   []uint64 // their times and indexes, for sorting
 	traces  tracer
 	gauges  []*gauge
 	tickets []signal.Ticket // the day's, not yet emitted

@@ -94,3 +94,26 @@ func (w *worldFile) attributes(service string) ([]signal.Attributes, shares) {
 	}
 	return sets, newShares(weights)
 }
+
+// Call is how a path of the world is called.
+type Call struct {
+	RPC    bool   // over gRPC, else HTTP
+	Method string // of HTTP
+}
+
+// Call tells how a path is called; a path that the world does not have is guessed by its name.
+func (s *Scenario) Call(p signal.Path) Call {
+	op := s.world.operation(p.Service, p.Operation, p.Access)
+	if op == nil {
+		op = &operationFile{Route: p.Operation}
+	}
+	switch {
+	case op.RPC != "":
+		return Call{RPC: true}
+	case op.Method != "":
+		return Call{Method: op.Method}
+	case p.Access == signal.Read:
+		return Call{Method: "GET"}
+	}
+	return Call{Method: "POST"}
+}

@@ -129,8 +129,11 @@ func (g *Generator) effectsOn(p signal.Path, rpc bool, dependents map[string]map
 	return out
 }
 
-// grpcStatus is what gRPC says for what a file writes as an HTTP status.
-var grpcStatus = map[string]string{"500": "13", "503": "14", "504": "4"}
+// grpcStatus is what gRPC says for what is written as an HTTP status here and in files.
+var grpcStatus = map[string]string{
+	"200": "OK", "401": "UNAUTHENTICATED", "403": "PERMISSION_DENIED", "404": "NOT_FOUND", "422": "INVALID_ARGUMENT",
+	"429": "RESOURCE_EXHAUSTED", "500": "INTERNAL", "503": "UNAVAILABLE", "504": "DEADLINE_EXCEEDED",
+}
 
 // stray moves the noise on, once a slice.
 func (st *stream) stray() {
