@@ -1,0 +1,73 @@
+package clickhouse
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	blockRowsMax  = 200_000
+	blockBytesMax = 64 << 20
+)
+
+// block is one insert: columns of equal length for one table.
+type block struct {
+	table  string
+	names  []string
+	values []any // a slice for each column
+	rows   int
+	bytes  int // of its long texts, roughly
+}
+
+func newBlock(table string, rows int) *block { return &block{table: table, rows: rows} }
+
+// column fills one column by asking for each row's value.
+func column[T any](b *block, name string, value func(i int) T) {
+	values := make([]T, b.rows)
+	for i := range values {
+		values[i] = value(i)
+	}
+	b.names = append(b.names, name)
+	b.values = append(b.values, values)
+	if texts, ok := any(values).([]string); ok {
+		for _, s := range texts {
+			b.bytes += len(s)
+		}
+	}
+}
+
+// same fills one column with one value.
+func same[T any](b *block, name string, value T) { column(b, name, func(int) T { return value }) }
+
+// data fills one column of a base table whose last row is the marker: it gets the zero value there.
+func data[R, T any](b *block, name string, rows []R, value func(*R) T) {
+	column(b, name, func(i int) (v T) {
+		if i < len(rows) {
+			v = value(&rows[i])
+		}
+		return v
+	})
+}
+
+// last fills one column of a base table whose last row is the marker: only that one has a value.
+func last[T any](b *block, name string, value T) {
+	column(b, name, func(i int) (v T) {
+		if i == b.rows-1 {
+			v = value
+		}
+		return v
+	})
+}
+
+func (b *block) check() error {
+	if b.rows > blockRowsMax || b.bytes > blockBytesMax {
+		return &Error{Op: "insert " + b.table, Reason: ReasonTooLarge, Err: fmt.Errorf(
+			"%d rows with %d bytes of text do not fit into one block of at most %d rows and %d bytes, and only one block is stored exactly once",
+			b.rows, b.bytes, blockRowsMax, blockBytesMax)}
+	}
+	return nil
+}
+
+func (b *block) statement() string {
+	return "INSERT INTO " + b.table + " (`" + strings.Join(b.names, "`, `") + "`)"
+}

@@ -1,0 +1,131 @@
+package clickhouse
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
+)
+
+// Config says which ClickHouse to use. The zero value with SetDefaults is one on this machine.
+type Config struct {
+	// Addresses are host:port; further ones are tried when the first does not answer.
+	Addresses []string `yaml:"addresses"`
+	// Protocol is http or native.
+	Protocol     string              `yaml:"protocol"`
+	Database     string              `yaml:"database"`
+	Username     string              `yaml:"username"`
+	Password     strictyaml.Secret   `yaml:"password"`
+	PasswordFile string              `yaml:"password_file"`
+	TLS          *TLSConfig          `yaml:"tls"`
+	DialTimeout  strictyaml.Duration `yaml:"dial_timeout"`
+	// RequestTimeout bounds one insert or query. An insert that runs into it may be stored all the same: it is repeated
+	// under its token.
+	RequestTimeout strictyaml.Duration `yaml:"request_timeout"`
+	ConnectionsMax int                 `yaml:"connections_max"`
+	// InsertQuorum is sent with every insert where set: auto or a number. Only a cluster needs it.
+	InsertQuorum string `yaml:"insert_quorum"`
+}
+
+// TLSConfig is used for the connection where present.
+type TLSConfig struct {
+	CAFile             string `yaml:"ca_file"`
+	CertFile           string `yaml:"cert_file"`
+	KeyFile            string `yaml:"key_file"`
+	ServerName         string `yaml:"server_name"`
+	InsecureSkipVerify bool   `yaml:"insecure_skip_verify"`
+}
+
+// SetDefaults fills in what was left out.
+func (c *Config) SetDefaults() {
+	if c.Protocol == "" {
+		c.Protocol = "http"
+	}
+	if len(c.Addresses) == 0 {
+		c.Addresses = []string{map[bool]string{true: "127.0.0.1:9000", false: "127.0.0.1:8123"}[c.Protocol == "native"]}
+	}
+	if c.Database == "" {
+		c.Database = "tocsin"
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = strictyaml.Duration(5 * time.Second)
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = strictyaml.Duration(30 * time.Second)
+	}
+	if c.ConnectionsMax == 0 {
+		c.ConnectionsMax = 16
+	}
+}
+
+// Validate tells what cannot work, without connecting.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Protocol != "http" && c.Protocol != "native" {
+		errs = append(errs, fmt.Errorf("clickhouse protocol %q is neither http nor native", c.Protocol))
+	}
+	if c.Password != "" && c.PasswordFile != "" {
+		errs = append(errs, errors.New("clickhouse password and password_file are both set"))
+	}
+	if c.ConnectionsMax < 0 {
+		errs = append(errs, fmt.Errorf("clickhouse connections_max %d is negative", c.ConnectionsMax))
+	}
+	if t := c.TLS; t != nil && (t.CertFile == "") != (t.KeyFile == "") {
+		errs = append(errs, errors.New("clickhouse tls needs cert_file and key_file together"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) options() (*ch.Options, error) {
+	password, err := strictyaml.ResolveSecret(c.Password, c.PasswordFile)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse password: %w", err)
+	}
+	o := &ch.Options{
+		Addr:         c.Addresses,
+		Auth:         ch.Auth{Database: c.Database, Username: c.Username, Password: password.Reveal()},
+		Protocol:     ch.HTTP,
+		Compression:  &ch.Compression{Method: ch.CompressionLZ4},
+		DialTimeout:  c.DialTimeout.Std(),
+		ReadTimeout:  c.RequestTimeout.Std(),
+		MaxOpenConns: c.ConnectionsMax,
+		MaxIdleConns: c.ConnectionsMax,
+	}
+	if c.Protocol == "native" {
+		o.Protocol = ch.Native
+	}
+	if c.TLS != nil {
+		if o.TLS, err = c.TLS.config(); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (t *TLSConfig) config() (*tls.Config, error) {
+	out := &tls.Config{ServerName: t.ServerName, InsecureSkipVerify: t.InsecureSkipVerify, MinVersion: tls.VersionTLS12} //nolint:gosec // asked for by name
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("clickhouse tls ca_file: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("clickhouse tls ca_file %s holds no certificate", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("clickhouse tls cert_file: %w", err)
+		}
+		out.Certificates = []tls.Certificate{cert}
+	}
+	return out, nil
+}

@@ -1,0 +1,1 @@
+SELECT (SELECT max(tick) FROM ticks), (SELECT max(tick) FROM ticks_done)

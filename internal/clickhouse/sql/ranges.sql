@@ -1,0 +1,1 @@
+{{define "ranges"}}({{range $i, $r := .}}{{if $i}} OR {{end}}(topic = {{quote $r.Topic}} AND incarnation = {{$r.Incarnation}} AND partition = {{$r.Partition}} AND end_offset > {{$r.After}}{{if $r.Bounded}} AND end_offset <= {{$r.Until}}{{end}}){{end}}){{end}}

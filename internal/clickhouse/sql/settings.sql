@@ -1,0 +1,1 @@
+SELECT groupArray(name) FROM system.settings WHERE name IN {names:Array(String)}

@@ -1,0 +1,33 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// Order puts a tick's inputs into the fixed order that every timeline gives them in: by time, then key, then everything
+// else that tells rows apart, so that the order says nothing about how they were stored.
+func Order(in *detect.Inputs) {
+	slices.SortFunc(in.Cells, func(a, b signal.Cell) int {
+		return cmp.Or(a.Bucket.Compare(b.Bucket), a.Key.Compare(b.Key))
+	})
+	slices.SortFunc(in.Gauges, func(a, b signal.Gauge) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Metric, b.Metric),
+			cmp.Compare(a.Attributes, b.Attributes), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Limit, b.Limit), strings.Compare(a.Unit, b.Unit))
+	})
+	slices.SortFunc(in.Tickets, func(a, b signal.Ticket) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(in.Changes, func(a, b signal.Change) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID), cmp.Compare(a.Phase, b.Phase))
+	})
+	slices.SortFunc(in.Alerts, func(a, b signal.Alert) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Fingerprint, b.Fingerprint), strings.Compare(a.Status, b.Status),
+			cmp.Compare(a.Labels, b.Labels), cmp.Compare(a.Annotations, b.Annotations), a.StartsAt.Compare(b.StartsAt), a.EndsAt.Compare(b.EndsAt),
+			strings.Compare(a.GeneratorURL, b.GeneratorURL), strings.Compare(a.Receiver, b.Receiver))
+	})
+}
