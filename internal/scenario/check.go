@@ -9,10 +9,10 @@ import (
 
 // check finds names that nothing answers to and numbers that make no sense: a misspelt driver would otherwise be a
 // scenario in which quietly nothing happens.
-func (s *Scenario) check() error {
-	c := checker{s: s, drivers: map[string]bool{}}
+func (s *Scenario) check(file string) error {
+	c := checker{s: s, file: file, drivers: map[string]bool{}}
 	if s.file.End <= s.file.Start {
-		c.fail(strictyaml.Pos{File: s.Name}, "the scenario ends before it starts")
+		c.fail(strictyaml.Pos{File: file}, "the scenario ends before it starts")
 	}
 	if c.world(); len(c.errs) > 0 {
 		return c.errs.Err()
@@ -52,6 +52,7 @@ func (s *Scenario) check() error {
 }
 
 type checker struct {
+	file    string
 	s       *Scenario
 	errs    strictyaml.Errors
 	drivers map[string]bool
@@ -110,11 +111,11 @@ func (c *checker) changes() {
 	}
 	for _, name := range c.s.file.Routine.Services {
 		if !c.s.catalogue.has(name) {
-			c.fail(strictyaml.Pos{File: c.s.Name}, "routine_changes: the catalogue has no service %q", name)
+			c.fail(strictyaml.Pos{File: c.file}, "routine_changes: the catalogue has no service %q", name)
 		}
 	}
 	if r := c.s.file.Routine; r.PerHour > 0 && len(r.Kinds) == 0 {
-		c.fail(strictyaml.Pos{File: c.s.Name}, "routine_changes: kinds are missing")
+		c.fail(strictyaml.Pos{File: c.file}, "routine_changes: kinds are missing")
 	}
 }
 

@@ -3,7 +3,9 @@ package scenario
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,22 +33,28 @@ type Scenario struct {
 // Load reads and checks scenarios/<name>.yaml of a file system such as deploy.Demo, with the files it names. Every
 // mistake is in the error with its place.
 func Load(fsys fs.FS, name string) (*Scenario, error) {
-	s := &Scenario{Name: name}
-	at := path.Join("scenarios", name+".yaml")
-	if _, err := decode(fsys, at, &s.file); err != nil {
+	return load(path.Join("scenarios", name+".yaml"), func(p string) ([]byte, error) { return fs.ReadFile(fsys, p) })
+}
+
+// LoadFile is Load for a scenario file anywhere on disk.
+func LoadFile(name string) (*Scenario, error) { return load(filepath.ToSlash(name), os.ReadFile) }
+
+func load(at string, read func(string) ([]byte, error)) (*Scenario, error) {
+	s := &Scenario{Name: strings.TrimSuffix(path.Base(at), path.Ext(at))}
+	if _, err := decode(read, at, &s.file); err != nil {
 		return nil, err
 	}
 	beside := func(p string) string { return path.Join(path.Dir(at), p) }
 	var errs strictyaml.Errors
-	if _, err := decode(fsys, beside(s.file.World), &s.world); err != nil {
+	if _, err := decode(read, beside(s.file.World), &s.world); err != nil {
 		errs.Add(strictyaml.Pos{File: at}, err)
 	}
-	raw, err := decode(fsys, beside(s.file.Catalogue), &s.catalogue)
+	raw, err := decode(read, beside(s.file.Catalogue), &s.catalogue)
 	if err != nil {
 		errs.Add(strictyaml.Pos{File: at}, err)
 	}
 	if s.file.Tickets != "" {
-		if _, err := decode(fsys, beside(s.file.Tickets), &s.tickets); err != nil {
+		if _, err := decode(read, beside(s.file.Tickets), &s.tickets); err != nil {
 			errs.Add(strictyaml.Pos{File: at}, err)
 		}
 	}
@@ -56,7 +64,10 @@ func Load(fsys fs.FS, name string) (*Scenario, error) {
 	s.Catalogue, s.Title, s.Seed = raw, s.file.Title, s.file.Seed
 	s.midnight = s.file.Date.UTC().Truncate(24 * time.Hour)
 	s.Start, s.End = s.time(s.file.Start), s.time(s.file.End)
-	return s, s.check()
+	if err := s.check(at); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Names lists the scenarios of a file system such as deploy.Demo, sorted.
@@ -71,8 +82,8 @@ func Names(fsys fs.FS) ([]string, error) {
 	return files, nil
 }
 
-func decode(fsys fs.FS, name string, into any) ([]byte, error) {
-	raw, err := fs.ReadFile(fsys, name)
+func decode(read func(string) ([]byte, error), name string, into any) ([]byte, error) {
+	raw, err := read(name)
 	if err != nil {
 		return nil, fmt.Errorf("read scenario file: %w", err)
 	}
