@@ -182,4 +182,3 @@ func doneBlock(tick detect.Tick, o detect.Outputs) *block {
 	same(b, "warnings", uint32(len(o.Warnings)))
 	return b
 }
-

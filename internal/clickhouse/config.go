@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -42,6 +43,8 @@ type TLSConfig struct {
 	InsecureSkipVerify bool   `yaml:"insecure_skip_verify"`
 }
 
+var databaseName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // SetDefaults fills in what was left out.
 func (c *Config) SetDefaults() {
 	if c.Protocol == "" {
@@ -69,6 +72,9 @@ func (c *Config) Validate() error {
 	var errs []error
 	if c.Protocol != "http" && c.Protocol != "native" {
 		errs = append(errs, fmt.Errorf("clickhouse protocol %q is neither http nor native", c.Protocol))
+	}
+	if !databaseName.MatchString(c.Database) {
+		errs = append(errs, fmt.Errorf("clickhouse database %q is not a name of letters, digits and _", c.Database))
 	}
 	if c.Password != "" && c.PasswordFile != "" {
 		errs = append(errs, errors.New("clickhouse password and password_file are both set"))

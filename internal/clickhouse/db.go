@@ -192,11 +192,17 @@ func (d *DB) insertSelect(ctx context.Context, op, token, sql string, args ...an
 		if err != nil {
 			return err
 		}
-		if d.cfg.Protocol == "http" {
-			settings["wait_end_of_query"] = 1 // the driver does not read the answer, where a late exception would hide
-		}
-		return d.conn.Exec(ch.Context(ctx, ch.WithSettings(settings)), sql, args...)
+		return d.conn.Exec(ch.Context(ctx, ch.WithSettings(d.waiting(settings))), sql, args...)
 	})
+}
+
+// waiting makes the engine answer over HTTP only when a statement is over: the driver does not read the answer, where an
+// exception would otherwise hide behind a status that was sent too early.
+func (d *DB) waiting(s ch.Settings) ch.Settings {
+	if d.cfg.Protocol == "http" {
+		s["wait_end_of_query"] = 1
+	}
+	return s
 }
 
 // types tells the driver the columns' types over HTTP, where it would otherwise ask before each insert.
