@@ -1,0 +1,57 @@
+package clickhouse
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tocsin-project/tocsin/internal/chlocal/chlocaltest"
+)
+
+func TestMain(m *testing.M) { chlocaltest.Main(m, goleak.IgnoreCurrent()) }
+
+var start = time.Date(2026, 9, 13, 7, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
+// empty opens a fresh database of the shared engine without a schema.
+func empty(t *testing.T) *DB {
+	t.Helper()
+	addr, database := chlocaltest.NewDatabase(t)
+	return open(t, addr, database)
+}
+
+func open(t *testing.T, addr, database string) *DB {
+	t.Helper()
+	db, err := Open(Config{Addresses: []string{addr}, Database: database}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// migrated opens a fresh database with the schema.
+func migrated(t *testing.T) *DB {
+	t.Helper()
+	db := empty(t)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// one reads a single value.
+func one[T any](t *testing.T, db *DB, sql string) (v T) {
+	t.Helper()
+	if err := db.conn.QueryRow(context.Background(), sql).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
