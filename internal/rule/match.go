@@ -93,3 +93,13 @@ func checkGlobs(pos strictyaml.Pos, globs ...string) (errs strictyaml.Errors) {
 	}
 	return errs
 }
+
+// MatchesAttributes tells whether a slice has every attribute that is asked for, with a value that is selected.
+func (m *PathMatch) MatchesAttributes(a signal.Attributes) bool {
+	for name, pattern := range m.Attributes {
+		if v := a.Get(name); v == "" || !glob(pattern, v) {
+			return false
+		}
+	}
+	return true
+}

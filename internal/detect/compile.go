@@ -1,0 +1,106 @@
+package detect
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
+)
+
+// latencyBound is a "slower than" that some rule names; each series counts what is above it.
+type latencyBound struct{ time.Duration }
+
+// compiled is a rule with what the evaluator needs worked out, and the findings it has.
+type compiled struct {
+	rule.Rule
+	order    int
+	interval int64 // in buckets
+	limit    int
+	labels   map[string]string // of the group
+	eval     evaluator
+	bound    int        // index of the latency bound, −1 for none
+	names    [][]string // sets of attribute names to judge single values of
+
+	active map[incident.FindingKey]*finding
+}
+
+// evaluator judges one kind of rule. It yields a verdict for each key that is abnormal, and for each key with a finding
+// that it can judge; a key with a finding and no verdict has no data.
+type evaluator func(d *Detector, r *compiled, t int64, yield func(verdict))
+
+// evaluators has one entry for each of rule.Kinds. The findings of high_impact are made from groups of others, so it
+// is evaluated when incidents are declared and yields nothing here.
+var evaluators = map[string]evaluator{
+	"failure_rate": evalFailureRate,
+	"latency":      evalLatency,
+	"support":      evalSupport,
+	"saturation":   evalSaturation,
+	"high_impact":  func(*Detector, *compiled, int64, func(verdict)) {},
+}
+
+func (d *Detector) compile() {
+	bounds := map[time.Duration]bool{}
+	sets := map[string][]string{}
+	for _, g := range d.cfg.Rules.Groups {
+		for _, r := range g.Rules {
+			c := &compiled{
+				Rule: r, order: len(d.rules), interval: max(1, buckets(g.Interval.Std())), limit: g.Limit, labels: g.Labels,
+				eval: evaluators[r.Kind], bound: -1, active: map[incident.FindingKey]*finding{},
+			}
+			switch p := r.Params.(type) {
+			case *rule.FailureRate:
+				c.names = attributeSets(p.Match.Attributes, p.Slices)
+			case *rule.Latency:
+				c.names = attributeSets(p.Match.Attributes, nil)
+				bounds[p.SlowerThan.Std()] = true
+			}
+			for _, s := range c.names {
+				sets[joined(s)] = s
+			}
+			d.rules = append(d.rules, c)
+		}
+	}
+	for _, b := range slices.Sorted(maps.Keys(bounds)) {
+		d.bounds = append(d.bounds, latencyBound{b})
+	}
+	for _, k := range sortedKeys(sets) {
+		d.slices = append(d.slices, sets[k])
+	}
+	for _, c := range d.rules {
+		if p, ok := c.Params.(*rule.Latency); ok {
+			c.bound = slices.Index(d.bounds, latencyBound{p.SlowerThan.Std()})
+		}
+	}
+}
+
+// attributeSets are the sets of names under which slices have to be counted: those of `match`, or those with one more.
+func attributeSets(match map[string]string, more []string) (out [][]string) {
+	base := rule.SortedKeys(match)
+	if len(base) > 0 {
+		out = append(out, base)
+	}
+	for _, n := range more {
+		if s := append(slices.Clone(base), n); !slices.Contains(base, n) {
+			slices.Sort(s)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func joined(names []string) string {
+	s := ""
+	for _, n := range names {
+		s += n + "\x00"
+	}
+	return s
+}
+
+// family is the kind of evidence that a kind of rule gives.
+func telemetry(kind string) bool { return kind == "failure_rate" || kind == "latency" }
+
+// firstNonEmpty helps labels that take the first name that applies.
+func firstNonEmpty(s ...string) string { return cmp.Or(s...) }

@@ -1,0 +1,179 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// sliceLift is how much worse than the whole path a slice has to be to be a finding of its own.
+const sliceLift = 2
+
+// evalFailureRate judges the share of bad outcomes of each path, and of slices where the whole hides them.
+func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
+	p := r.Params.(*rule.FailureRate)
+	e := rate{
+		rule: r, match: &p.Match, names: r.names, window: p.Window.Std(), above: float64(p.Above),
+		minRequests: p.MinRequests, minBad: p.MinFailures, timesUsual: p.TimesUsual, bad: p.BadOutcomes(),
+	}
+	e.sum = func(s *series) (n, b uint64) {
+		c := s.sum(t-buckets(e.window), t, -1)
+		return c.judged(e.bad)
+	}
+	e.usual = func(s *series) (float64, bool) { return s.usualShare(e.bad) }
+	e.verb = "failed"
+	if e.bad != onlyFailures {
+		e.verb = "were refused or failed"
+	}
+	e.run(d, t, yield)
+}
+
+// evalLatency judges the share of slow requests of each path.
+func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
+	p := r.Params.(*rule.Latency)
+	e := rate{
+		rule: r, match: &p.Match, names: r.names, window: p.Window.Std(), above: float64(p.Above),
+		minRequests: p.MinRequests, minBad: 1, timesUsual: p.TimesUsual,
+		verb: "took longer than " + p.SlowerThan.String(),
+	}
+	e.sum = func(s *series) (n, b uint64) {
+		c := s.sum(t-buckets(e.window), t, r.bound)
+		return c.timed, c.slow
+	}
+	e.usual = func(s *series) (float64, bool) { return s.usualSlowShare(r.bound) }
+	e.run(d, t, yield)
+}
+
+// rate judges any share of requests.
+type rate struct {
+	rule        *compiled
+	match       *rule.PathMatch
+	names       [][]string
+	window      time.Duration
+	above       float64
+	minRequests uint64
+	minBad      uint64
+	timesUsual  float64
+	bad         [signal.NumOutcomes]bool
+	verb        string
+	sum         func(*series) (n, bad uint64)
+	usual       func(*series) (float64, bool)
+}
+
+func (e *rate) run(d *Detector, t int64, yield func(verdict)) {
+	whole := map[signal.Path]float64{} // abnormal paths with their share
+	if len(e.match.Attributes) == 0 {
+		for _, s := range d.paths.order {
+			if v, ok := e.judge(s, t, s); ok {
+				if v.abnormal {
+					whole[s.key.Path] = v.value
+				}
+				yield(v)
+			}
+		}
+	}
+	for _, names := range e.names {
+		for _, s := range d.slice.order {
+			if !named(s.key.Attributes, names) || !e.match.MatchesAttributes(s.key.Attributes) {
+				continue
+			}
+			// A path that goes on while a slice of it is silent has no missing data: nobody asks for that slice any more.
+			v, ok := e.judge(s, t, d.paths.by[signal.Key{Path: s.key.Path}])
+			if !ok {
+				continue
+			}
+			if len(e.match.Attributes) == 0 && v.abnormal && e.rule.active[v.key] == nil {
+				if _, covered := whole[s.key.Path]; covered || v.value < sliceLift*e.whole(d, s.key.Path) {
+					continue
+				}
+			}
+			yield(v)
+		}
+	}
+}
+
+// whole is the share of the path that a slice belongs to.
+func (e *rate) whole(d *Detector, p signal.Path) float64 {
+	s := d.paths.by[signal.Key{Path: p}]
+	if s == nil {
+		return 0
+	}
+	n, b := e.sum(s)
+	return float64(b) / math.Max(float64(n), 1)
+}
+
+func named(a signal.Attributes, names []string) bool {
+	i := 0
+	for n := range a.All() {
+		if i >= len(names) || names[i] != n {
+			return false
+		}
+		i++
+	}
+	return i == len(names)
+}
+
+// judge gives no verdict for a healthy series without a finding, nor for one whose data is missing; flow is the series whose
+// traffic tells that.
+func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
+	if s.last < t-keepBuckets && len(e.rule.active) == 0 || !e.match.Matches(s.key.Path, s.area) {
+		return v, false
+	}
+	n, b := e.sum(s)
+	share := float64(b) / math.Max(float64(n), 1)
+	abnormal := b >= max(e.minBad, 1) && n >= e.minRequests && share > e.above
+	usual, known := 0.0, false
+	if abnormal {
+		usual, known = e.usual(s)
+		abnormal = e.timesUsual == 0 || share >= e.timesUsual*usual
+	}
+	if !abnormal && len(e.rule.active) == 0 {
+		return v, false
+	}
+	key := pathKey(e.rule.Alert, s.key)
+	active := e.rule.active[key]
+	if !abnormal && active == nil {
+		return v, false
+	}
+	if flow != nil && flow.missing(t) && active != nil {
+		return v, false
+	}
+	if abnormal {
+		s.quietTo = t
+	}
+	return verdict{
+		key: key, abnormal: abnormal, value: share, requests: n, failures: b, stream: signal.Requests,
+		accounts: func() signal.Sketch { return s.accountsOf(t-buckets(e.window), t) },
+		explain: func() string {
+			if !known {
+				usual, known = e.usual(s)
+			}
+			return e.explain(s.key, n, b, share, usual, known)
+		},
+	}, true
+}
+
+func (e *rate) explain(k signal.Key, n, b uint64, share, usual float64, known bool) string {
+	what := "writes"
+	if k.Access == signal.Read {
+		what = "reads"
+	}
+	text := fmt.Sprintf("%d of %d %s %s in %s (%s)", b, n, what, e.verb, shortDuration(e.window), percent(share))
+	if k.Attributes != "" {
+		text += " where " + k.Attributes.String()
+	}
+	if known {
+		return text + ", usually " + percent(usual)
+	}
+	return text + fmt.Sprintf(", threshold %s", percent(e.above))
+}
+
+func pathKey(alert string, k signal.Key) incident.FindingKey {
+	return incident.FindingKey{
+		Rule: alert, Service: k.Service, Operation: k.Operation, Access: k.Access.String(), Attributes: k.Attributes,
+	}
+}

@@ -1,0 +1,56 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// evalSupport judges from how many accounts an area's tickets come. A burst from one account is one account.
+func evalSupport(d *Detector, r *compiled, t int64, yield func(verdict)) {
+	p := r.Params.(*rule.Support)
+	now, window := timeOf(t), p.Window.Std()
+	for _, name := range sortedKeys(d.desk) {
+		a := d.desk[name]
+		if len(a.Tickets) == 0 && len(r.active) == 0 || !rule.MatchesAny(p.Areas, name) {
+			continue
+		}
+		cs := a.within(now.Add(-window), now)
+		key := incident.FindingKey{Rule: r.Alert, Area: name}
+		who, usual := distinct(cs), a.expected(window)
+		abnormal := who >= p.MinAccounts && float64(who) >= p.TimesUsual*usual
+		if !abnormal && r.active[key] == nil {
+			continue
+		}
+		if abnormal {
+			a.QuietTo = now
+		}
+		yield(verdict{
+			key: key, abnormal: abnormal, value: float64(who), requests: uint64(len(cs)), stream: signal.Tickets,
+			accounts: func() signal.Sketch { return accounts(cs) },
+			explain: func() string {
+				return fmt.Sprintf("%d tickets about %s from %d accounts in %s, usually %s", len(cs), name, who, shortDuration(window), about(usual))
+			},
+		})
+	}
+}
+
+// accounts is the sketch of the accounts that are known.
+func accounts(cs []contact) (s signal.Sketch) {
+	for _, c := range cs {
+		if c.Known {
+			s.Add(c.Who)
+		}
+	}
+	return s
+}
+
+func about(v float64) string {
+	if v < 0.05 {
+		return "none"
+	}
+	return fmt.Sprintf("%.1f", math.Round(v*10)/10)
+}

@@ -1,0 +1,174 @@
+package detect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+const (
+	// beforeOnset is how many buckets before a finding's beginning its path is counted from: the window had to fill first.
+	beforeOnset = 3
+	// peakBuckets and peakRequests: a peak is the worst minute with enough requests to mean something.
+	peakBuckets  = 6
+	peakRequests = 20
+)
+
+// count adds the newest buckets of each path, and the newest tickets, to the incident.
+func (d *Detector) count(x *tracked, t int64) {
+	for i := range x.Members {
+		m := &x.Members[i]
+		if telemetry(m.Finding.Kind) && m.Active {
+			d.track(x, m, t)
+		}
+	}
+	for i := range x.Paths {
+		p := &x.Paths[i]
+		p.Active = x.hasPath(p.Key)
+		if p.Active {
+			d.countPath(x, p, t)
+		}
+	}
+	d.countTickets(x, timeOf(t))
+}
+
+func keyOf(k *incident.FindingKey) signal.Key {
+	a, _ := signal.ParseAccess(k.Access)
+	return signal.Key{Path: signal.Path{Service: k.Service, Operation: k.Operation, Access: a}, Attributes: k.Attributes}
+}
+
+func (x *tracked) hasPath(k signal.Key) bool {
+	return slices.ContainsFunc(x.Members, func(m member) bool {
+		return m.Active && telemetry(m.Finding.Kind) && keyOf(&m.Finding.Key) == k
+	})
+}
+
+// track begins to count a path from a little before its finding's onset.
+func (d *Detector) track(x *tracked, m *member, t int64) {
+	k := keyOf(&m.Finding.Key)
+	i := slices.IndexFunc(x.Paths, func(p pathTrack) bool { return p.Key == k })
+	if i < 0 {
+		from := bucketOf(m.Finding.ActiveAt) - beforeOnset
+		p := pathTrack{Key: k, From: timeOf(from), Counted: from}
+		if m.Finding.Kind == "latency" {
+			p.Slow = m.Finding.Rule
+		}
+		if s := d.seriesOf(k); s != nil {
+			p.Base, _ = s.usualShare(onlyFailures)
+		}
+		x.Paths = append(x.Paths, p)
+		slices.SortFunc(x.Paths, func(a, b pathTrack) int { return a.Key.Compare(b.Key) })
+		return
+	}
+	if m.Finding.Kind == "failure_rate" {
+		x.Paths[i].Slow = ""
+	}
+}
+
+func (d *Detector) seriesOf(k signal.Key) *series {
+	if s := d.paths.by[k]; s != nil {
+		return s
+	}
+	return d.slice.by[k]
+}
+
+func (d *Detector) countPath(x *tracked, p *pathTrack, t int64) {
+	s := d.seriesOf(p.Key)
+	if s == nil || p.Counted >= t {
+		return
+	}
+	bound := -1
+	for _, r := range d.rules {
+		if p.Slow != "" && r.Alert == p.Slow {
+			bound = r.bound
+		}
+	}
+	share := func(from, to int64) (n, b uint64) {
+		c := s.sum(from, to, bound)
+		if bound >= 0 {
+			return c.timed, c.slow
+		}
+		return c.judged(onlyFailures)
+	}
+	n, b := share(p.Counted, t)
+	p.Requests += n
+	p.Failures += b
+	whole := d.paths.by[signal.Key{Path: p.Key.Path}]
+	if whole != nil {
+		x.Accounts.Merge(whole.accountsOf(p.Counted, t))
+	}
+	p.Counted = t
+	if n, b := share(t-peakBuckets, t); n >= peakRequests && float64(b)/float64(n) > p.PeakShare {
+		p.PeakShare, p.PeakAt = float64(b)/float64(n), timeOf(t)
+	}
+}
+
+// countTickets adds contacts about the incident's areas: about those whose tickets are unusual, and once it is declared
+// about all that fail.
+func (d *Detector) countTickets(x *tracked, now time.Time) {
+	declared := x.Inc.State != incident.Suspected
+	for i := range x.Members {
+		n := d.nodeOf(&x.Members[i].Finding)
+		if n.area == "" || !x.Members[i].Active || n.kind != "support" && !declared {
+			continue
+		}
+		a := d.desk[n.area]
+		if a == nil {
+			continue
+		}
+		j := slices.IndexFunc(x.Desk, func(t deskTrack) bool { return t.Area == n.area })
+		if j < 0 {
+			from := x.Inc.StartedAt
+			if n.kind == "support" {
+				from = n.onset.Add(-15 * time.Minute)
+			}
+			x.Desk = append(x.Desk, deskTrack{Area: n.area, To: from})
+			j = len(x.Desk) - 1
+		}
+		t := &x.Desk[j]
+		cs := a.within(t.To, now)
+		t.Count += len(cs)
+		t.To = now
+		x.Accounts.Merge(accounts(cs))
+	}
+}
+
+func (x *tracked) tickets() (n int) {
+	for _, t := range x.Desk {
+		n += t.Count
+	}
+	return n
+}
+
+// impact sums the paths up.
+func (x *tracked) impact() incident.Impact {
+	out := incident.Impact{Kind: incident.ImpactSaturation, AccountsAtLeast: x.Accounts.Estimate()}
+	failing, slow := false, false
+	counted := map[signal.Path]bool{}
+	for i := range x.Paths {
+		p := &x.Paths[i]
+		failing, slow = failing || p.Slow == "", slow || p.Slow != ""
+		if p.PeakShare > out.PeakShare {
+			out.PeakShare, out.PeakAt = p.PeakShare, p.PeakAt
+		}
+		if p.Key.Attributes != "" && slices.ContainsFunc(x.Paths, func(q pathTrack) bool {
+			return q.Key.Attributes == "" && q.Key.Path == p.Key.Path
+		}) {
+			continue // the whole path has these already
+		}
+		counted[p.Key.Path] = true
+		out.Requests += p.Requests
+		out.Failures += p.Failures
+	}
+	switch {
+	case failing:
+		out.Kind = incident.ImpactFailures
+	case slow:
+		out.Kind = incident.ImpactLatency
+	case len(x.Members) > 0 && onlySupport(x.Members):
+		out.Kind = incident.ImpactTickets
+	}
+	return out
+}

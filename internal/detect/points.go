@@ -1,0 +1,151 @@
+package detect
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
+)
+
+// forecastStands is for how long a forecast must have stood before it may wake somebody.
+const forecastStands = 2 * time.Minute
+
+// points are the weight of an incident's evidence under the rule that gives it most.
+type points struct {
+	rule      *compiled
+	sum       float64
+	declare   bool
+	severity  incident.Severity
+	why       string
+	recovered time.Duration
+}
+
+// weigh lets each high_impact rule weigh the incident. A finding whose own rule says page or critical needs no weighing.
+func (d *Detector) weigh(x *tracked, now time.Time) (best points) {
+	best.recovered = defaultRecovered
+	held := false
+	for _, r := range d.rules {
+		p, ok := r.Params.(*rule.HighImpact)
+		if !ok || !d.concerns(x, p) {
+			continue
+		}
+		sum, why := d.evidence(x, p, now)
+		if best.rule != nil && sum < best.sum {
+			continue
+		}
+		best = points{rule: r, sum: sum, why: why, recovered: p.Recovered.Std()}
+		if sum >= p.Declare {
+			if x.Ready.IsZero() {
+				x.Ready = now
+			}
+			held = now.Sub(x.Ready) >= r.For.Std()
+			best.severity = incident.Major
+			if sum >= p.Critical {
+				best.severity = incident.Critical
+			}
+		} else {
+			x.Ready = time.Time{}
+			held = false
+		}
+	}
+	best.declare = held
+	if !held && x.Inc.State == incident.Suspected {
+		best.severity = incident.Minor
+	}
+	for i := range x.Members {
+		m := &x.Members[i]
+		if !m.Active || m.Finding.State != incident.Firing {
+			continue
+		}
+		sev := incident.Major
+		switch m.Finding.Labels["severity"] {
+		case "critical":
+			sev = incident.Critical
+		case "page":
+		default:
+			continue
+		}
+		if !best.declare {
+			best.why = m.Finding.Explain
+		}
+		best.declare = true
+		best.severity = max(best.severity, sev)
+	}
+	return best
+}
+
+func (d *Detector) concerns(x *tracked, p *rule.HighImpact) bool {
+	if len(p.Areas) == 0 {
+		return true
+	}
+	for i := range x.Members {
+		n := d.nodeOf(&x.Members[i].Finding)
+		if n.area != "" && rule.MatchesAny(p.Areas, n.area) {
+			return true
+		}
+	}
+	return false
+}
+
+// evidence adds up the points of all sources, and says the largest first.
+func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum float64, why string) {
+	services := map[string]bool{}
+	var share float64
+	var worst string
+	var dependents int
+	var resource string
+	for i := range x.Members {
+		m := &x.Members[i]
+		if !m.Active {
+			continue
+		}
+		f := &m.Finding
+		switch {
+		case telemetry(f.Kind):
+			services[f.Key.Service] = true
+			if f.Failures >= p.MinFailures && f.Value > share {
+				share, worst = f.Value, f.Explain
+			}
+		case f.Kind == "saturation":
+			live := d.finding(f.Key)
+			if live == nil || now.Sub(f.FiredAt) < forecastStands {
+				continue
+			}
+			soon := !live.Exhausted.IsZero() && live.Exhausted.Sub(now) <= p.ExhaustedIn.Std()
+			if n := len(d.cat.DependentServices(f.Key.Resource, 2)); (soon || live.Full) && n > dependents {
+				dependents = n
+				resource = fmt.Sprintf("%s services depend on %s, whose %s", countOf(n), f.Key.Resource, f.Key.Metric)
+				if live.Full {
+					resource += " has reached its limit"
+				} else {
+					resource += " runs out in about " + shortDuration(live.Exhausted.Sub(now))
+				}
+			}
+		}
+	}
+	type part struct {
+		points float64
+		text   string
+	}
+	var parts []part
+	add := func(points float64, text string) {
+		if points > 0 {
+			sum += points
+			parts = append(parts, part{points, text})
+		}
+	}
+	add(float64(dependents)/p.Dependents, resource)
+	add(float64(len(services))/p.Services, plural(len(services), "service")+" failing")
+	add(share/float64(p.Share), worst)
+	n := x.Accounts.Estimate()
+	add(float64(n)/p.Accounts, fmt.Sprintf("at least %d accounts", n))
+	texts := make([]string, 0, len(parts))
+	for _, q := range parts {
+		texts = append(texts, q.text)
+	}
+	return sum, fmt.Sprintf("%s (%.1f points)", strings.Join(texts, "; "), sum)
+}
+
+func countOf(n int) string { return fmt.Sprintf("%d", n) }
