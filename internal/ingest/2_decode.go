@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"time"
 
@@ -137,3 +138,40 @@ func (r *Reader) letter(d DeadLetter) {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z") }
+
+// decode reads the fetched records into the batch, as many as it takes.
+func (p *partition) decode(context.Context) error {
+	if p.batch == nil {
+		if len(p.records) == 0 {
+			p.next = p.fetchNext // ends of transactions and the like: they belong to the next batch's range
+			return nil
+		}
+		p.batch = p.newBatch(p.loop.now(), p.watermark)
+	}
+	b := p.batch
+	for len(p.records) > 0 {
+		rec := p.records[0]
+		if b.until != 0 && rec.Offset >= b.until {
+			break
+		}
+		if b.until == 0 && b.full() {
+			p.next = rec.Offset
+			return nil
+		}
+		p.records = p.records[1:]
+		p.loop.clock.Observe(rec.Time)
+		b.record(rec)
+		p.reader.Read(rec, b.readAt, b.onEvent, b.onLetter)
+		b.rejected += uint64(p.reader.Rejected())
+	}
+	switch {
+	case b.until == 0:
+		p.next = p.fetchNext
+	case p.fetchNext >= b.until:
+		// Records behind the range are fetched again: they belong to the next batch.
+		p.next, p.fetchNext, p.records = b.until, b.until, nil
+	default:
+		p.next = p.fetchNext
+	}
+	return nil
+}

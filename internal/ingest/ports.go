@@ -1,5 +1,3 @@
-// Package ingest is the first loop: it reads Kafka partitions, decodes records into native events, counts them
-// into cells and stores every record exactly once.
 package ingest
 
 import (
@@ -25,6 +23,7 @@ type Marker struct {
 	Events       uint64    // events counted
 	Rejected     uint64    // records or events that went to the dead letters
 	Late         uint64    // events older than the watermark when they came
+	Gap          uint64    // offsets of the range that were deleted from the log before they were read
 	MaxEventTime time.Time // largest event time, zero if none
 	Watermark    time.Time // the partition's watermark after this batch
 	RecordTime   time.Time // timestamp of the last record: with it a topic made anew is recognised

@@ -1,0 +1,222 @@
+package ingest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/ingest/mask"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// Rough sizes of rows in memory, for the bound of a batch.
+const (
+	cellBytes  = 700
+	eventBytes = 300
+	// maxRecordBytes bounds the records that one batch reads, whatever becomes of them.
+	maxRecordBytes = 64 << 20
+)
+
+type cellKey struct {
+	bucket int64 // Unix seconds
+	key    signal.Key
+}
+
+// batch gathers the rows of a range. What it gives is a function of the records, of readAt and of the watermark before.
+type batch struct {
+	stream    signal.Stream
+	readAt    time.Time // the clock when it began, as the reservation names it
+	watermark time.Time // before it
+	until     int64     // the end of a reserved range that is replayed, else 0
+	masker    *mask.Masker
+	maxRows   int
+	maxBytes  int
+
+	began  time.Time // monotonic
+	linger time.Duration
+
+	index       map[cellKey]int
+	cells       []signal.Cell
+	gauges      []signal.Gauge
+	tickets     []signal.Ticket
+	changes     []signal.Change
+	alerts      []signal.Alert
+	letters     []DeadLetter
+	times       []int64 // event times, Unix milliseconds
+	records     uint64
+	rejected    uint64
+	late        uint64
+	missing     uint64 // offsets deleted before they were read
+	firstRecord time.Time
+	lastRecord  time.Time
+	maxRecord   time.Time
+	maxEvent    time.Time
+	size        int // rough memory of the rows
+	read        int // bytes of records
+
+	onEvent  func(signal.Event)
+	onLetter func(DeadLetter)
+}
+
+// newBatch begins a batch at the partition's end.
+func (p *partition) newBatch(readAt, watermark time.Time) *batch {
+	b := p.spare
+	if b == nil {
+		b = &batch{index: map[cellKey]int{}}
+		b.onEvent, b.onLetter = b.event, b.letter
+	}
+	p.spare = nil
+	index, times := b.index, b.times[:0]
+	clear(index)
+	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
+		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times,
+		onEvent: b.onEvent, onLetter: b.onLetter}
+	return b
+}
+
+// full tells whether another record might be too much.
+func (b *batch) full() bool {
+	return b.rows() > b.maxRows-MaxEvents || len(b.letters) > b.maxRows-MaxEvents || b.size > b.maxBytes || b.read > maxRecordBytes
+}
+
+func (b *batch) rows() int {
+	return len(b.cells) + len(b.gauges) + len(b.tickets) + len(b.changes) + len(b.alerts)
+}
+
+// record notes a record before it is decoded.
+func (b *batch) record(rec Record) {
+	b.records++
+	b.read += len(rec.Value) + len(rec.Key)
+	b.lastRecord = rec.Time
+	// Timestamps that are not believed must not choose the storage partition, nor lift the watermark.
+	if rec.Time.UnixMilli() <= 0 || rec.Time.After(b.readAt.Add(clockSlack)) {
+		return
+	}
+	if b.firstRecord.IsZero() {
+		b.firstRecord = rec.Time
+	}
+	if rec.Time.After(b.maxRecord) {
+		b.maxRecord = rec.Time
+	}
+}
+
+// event counts one event. It copies: decoders use theirs again.
+func (b *batch) event(e signal.Event) {
+	t := e.At()
+	b.times = append(b.times, t.UnixMilli())
+	if t.Before(b.watermark) {
+		b.late++
+	}
+	if t.After(b.maxEvent) {
+		b.maxEvent = t
+	}
+	switch e := e.(type) {
+	case *signal.Request:
+		b.request(e)
+	case *signal.Gauge:
+		b.gauges = append(b.gauges, *e)
+		b.size += eventBytes + len(e.Attributes)
+	case *signal.Ticket:
+		b.tickets = append(b.tickets, *e)
+		b.size += eventBytes + len(e.Subject) + len(e.Text)
+	case *signal.Change:
+		b.changes = append(b.changes, *e)
+		b.size += eventBytes + len(e.Title) + len(e.Attributes)
+	case *signal.Alert:
+		b.alerts = append(b.alerts, *e)
+		b.size += eventBytes + len(e.Labels) + len(e.Annotations)
+	}
+}
+
+const bucketSeconds = int64(signal.BucketSize / time.Second)
+
+func (b *batch) request(r *signal.Request) {
+	s := r.Time.Unix()
+	k := cellKey{s - ((s%bucketSeconds)+bucketSeconds)%bucketSeconds, signal.Key{Path: r.Path, Attributes: r.Attributes}}
+	i, ok := b.index[k]
+	if !ok {
+		i = len(b.cells)
+		b.index[k] = i
+		b.cells = append(b.cells, signal.Cell{Bucket: time.Unix(k.bucket, 0).UTC(), Key: k.key})
+		b.size += cellBytes + len(r.Path.Service) + len(r.Path.Operation) + len(r.Attributes)
+	}
+	b.cells[i].Count(r)
+}
+
+func (b *batch) letter(d DeadLetter) {
+	b.letters = append(b.letters, d)
+	b.size += eventBytes + len(d.Payload)
+}
+
+// gap notes offsets that are gone.
+func (b *batch) gap(from, to int64, text string) {
+	b.missing += uint64(to - from)
+	b.rejected++
+	b.letter(DeadLetter{Offset: from, Time: b.readAt, Reason: ReasonGap, Detail: text})
+}
+
+// finish gives the batch of a range. The rows stay its own: nothing of them is used again.
+func (b *batch) finish(r Range, prior time.Time, revision string, clock time.Time) *Batch {
+	b.maskSamples()
+	slices.SortFunc(b.cells, func(x, y signal.Cell) int { return cmp.Or(x.Bucket.Compare(y.Bucket), x.Key.Compare(y.Key)) })
+	slices.SortStableFunc(b.gauges, func(x, y signal.Gauge) int {
+		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Resource, y.Resource), cmp.Compare(x.Metric, y.Metric))
+	})
+	slices.SortStableFunc(b.tickets, func(x, y signal.Ticket) int { return x.Time.Compare(y.Time) })
+	slices.SortStableFunc(b.changes, func(x, y signal.Change) int { return x.Time.Compare(y.Time) })
+	slices.SortStableFunc(b.alerts, func(x, y signal.Alert) int { return x.Time.Compare(y.Time) })
+	out := &Batch{Range: r, Stream: b.stream, Time: b.firstRecord, Cells: b.cells, Gauges: b.gauges, Tickets: b.tickets, Changes: b.changes,
+		Alerts: b.alerts, DeadLetters: b.letters}
+	if out.Time.IsZero() {
+		out.Time = b.readAt
+	}
+	out.Marker = Marker{Rows: uint64(b.rows()), Records: b.records, Events: uint64(len(b.times)), Rejected: b.rejected, Late: b.late, Gap: b.missing,
+		MaxEventTime: b.maxEvent, Watermark: b.newWatermark(), RecordTime: b.lastRecord, Revision: revision, Clock: clock}
+	if b.records == 0 {
+		out.Marker.RecordTime = prior
+	}
+	return out
+}
+
+// release lets go of the rows, which belong to whoever stored them, but keeps the memory that serves again.
+func (b *batch) release() {
+	b.cells, b.gauges, b.tickets, b.changes, b.alerts, b.letters = nil, nil, nil, nil, nil, nil
+}
+
+// newWatermark is the 99th percentile of the event times, so that a fast clock among many closes nobody's bucket; never
+// above the records' own timestamps, so that one alone does not either; never back.
+func (b *batch) newWatermark() time.Time {
+	n := len(b.times)
+	if n == 0 || b.maxRecord.IsZero() {
+		return b.watermark
+	}
+	slices.Sort(b.times)
+	w := time.UnixMilli(b.times[int(math.Ceil(0.99*float64(n)))-1]).UTC()
+	if w.After(b.maxRecord) {
+		w = b.maxRecord.UTC().Truncate(time.Millisecond)
+	}
+	if w.Before(b.watermark) {
+		return b.watermark
+	}
+	return w
+}
+
+// maskSamples takes secrets out of the error texts of samples. Few texts repeat often.
+func (b *batch) maskSamples() {
+	known := map[string]string{}
+	for i := range b.cells {
+		for j := range b.cells[i].Samples {
+			s := &b.cells[i].Samples[j]
+			if s.Error == "" {
+				continue
+			}
+			m, ok := known[s.Error]
+			if !ok {
+				m = b.masker.String(s.Error)
+				known[s.Error] = m
+			}
+			s.Error = m
+		}
+	}
+}
