@@ -87,7 +87,7 @@ const (
 	causePoisoned = "poisoned"
 	causeReturned = "returned"
 
-	leaveGrace = 3 * time.Second // For a member to leave in order before its connections are broken.
+	leaveGrace = 2 * time.Second // For a member to leave in order before its connections are broken.
 )
 
 // Run takes part in the group until ctx ends, and returns nil then. For each generation it calls fn once, also when no

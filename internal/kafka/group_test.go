@@ -3,9 +3,9 @@ package kafka_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -160,6 +160,29 @@ func TestCommitWithoutAnswerPoisonsTheGeneration(t *testing.T) {
 	must(t, c.Commit(t.Context(), second, topic, 0, 9, ""))
 }
 
+// The same while a rebalance ends the generation anyway: kafka-go would join again under the old id.
+func TestCommitWithoutAnswerPoisonsAlsoAtARebalance(t *testing.T) {
+	addr, topic := broker(t, 2)
+	p := startProxy(t, addr)
+	p.swallow.Store(true)
+	mute := newClient(t, p.addr, func(cfg *kafka.Config) { cfg.CommitTimeout = 100 * time.Millisecond })
+	var once sync.Once
+	r := run(t, newClient(t, addr), "g-"+topic, topic, func(ctx context.Context, g kafka.Generation) error {
+		<-ctx.Done()
+		once.Do(func() {
+			if err := mute.Commit(context.WithoutCancel(ctx), g, topic, 0, 7, ""); !errors.Is(err, kafka.ErrUnknownOutcome) {
+				t.Errorf("commit without an answer: %v", err)
+			}
+		})
+		return nil
+	})
+	first := r.owns(t, topic, 2)
+	run(t, newClient(t, addr), "g-"+topic, topic, nil)
+	if second := r.owns(t, topic, 1); second.MemberID == first.MemberID {
+		t.Error("the poisoned member kept its id")
+	}
+}
+
 func TestConsumerThatGivesUpComesBack(t *testing.T) {
 	addr, topic := broker(t, 1)
 	var n atomic.Int32
@@ -184,14 +207,16 @@ func TestGroupWaitsForItsTopic(t *testing.T) {
 	r.owns(t, "later", 2)
 }
 
+// kafka-go cannot be interrupted while it waits for the answer to a join, which may take a rebalance.
 func TestRunEndsSoonWhileJoining(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // Accepts and says nothing.
-	must(t, err)
-	defer l.Close()
-	r := run(t, newClient(t, l.Addr().String()), "g", "t", nil)
+	addr, topic := broker(t, 1)
+	p := startProxy(t, addr)
+	p.hold.Store(true)
+	r := run(t, newClient(t, p.addr), "g-"+topic, topic, nil)
+	eventually(t, "a join that waits", p.joining.Load)
 	began := time.Now()
 	r.stop()
-	if d := time.Since(began); d > 5*time.Second {
+	if d := time.Since(began); d > 6*time.Second {
 		t.Errorf("stopping took %s", d)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 // Topics are named after the test, so that tests do not see each other's.
 func broker(t *testing.T, partitions int) (addr, topic string) {
 	t.Helper()
-	topic = fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano())
+	topic = fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 	if realkafka.Wanted() {
 		addr = realkafka.Addr(t)
 		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,

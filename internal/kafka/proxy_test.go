@@ -1,23 +1,23 @@
 package kafka_test
 
 import (
+	"encoding/binary"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"encoding/binary"
 )
 
 // proxy stands between a client and a broker, speaks for the broker under its own address, and can keep the answers to
-// offset commits from coming back.
+// offset commits and joins from coming back.
 type proxy struct {
 	addr    string
 	target  string
 	swallow atomic.Bool
-	lost    atomic.Int32
+	joining atomic.Bool // A join was kept waiting.
+	hold    atomic.Bool // Keep joins waiting.
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -65,6 +65,7 @@ const (
 	keyMetadata        = 3
 	keyOffsetCommit    = 8
 	keyFindCoordinator = 10
+	keyJoinGroup       = 11
 )
 
 // serve passes whole frames, one request at a time, as kafka-go sends them.
@@ -89,7 +90,11 @@ func (p *proxy) serve(down, up net.Conn) {
 			p.rewrite(res)
 		case keyOffsetCommit:
 			if p.swallow.Load() {
-				p.lost.Add(1)
+				continue
+			}
+		case keyJoinGroup:
+			if p.hold.Load() {
+				p.joining.Store(true)
 				continue
 			}
 		}
