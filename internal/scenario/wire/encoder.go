@@ -56,7 +56,7 @@ func (o *Options) setDefaults() {
 	o.Gauges = cmp.Or(o.Gauges, Topic{"tocsin.gauges", 1})
 	o.Tickets = cmp.Or(o.Tickets, Topic{"tocsin.tickets", 1})
 	o.Changes = cmp.Or(o.Changes, Topic{"tocsin.changes", 1})
-	o.Batch = cmp.Or(o.Batch, 200)
+	o.Batch = cmp.Or(o.Batch, 250)
 }
 
 // Topics are the topics an encoder with these options writes to, with their numbers of partitions.
@@ -68,16 +68,34 @@ func (o Options) Topics() []Topic {
 // Encoder turns slices into records. It is not safe for concurrent use.
 type Encoder struct {
 	opts     Options
-	calls    map[signal.Path]scenario.Call
 	scenario *scenario.Scenario
-	words    words
 	sent     int // records of requests so far: they go to the partitions in turn
+
+	// What occurs again and again, and memory used from message to message.
+	calls    map[signal.Path]*call
+	words    words
+	sets     map[signal.Attributes]signal.Attributes
+	heads    map[group][]byte
+	scope    []byte
+	scratch  span
+	sections []section
+	one      []byte
+}
+
+// call is how a path is called, and those attributes of its spans that are always the same.
+type call struct {
+	scenario.Call
+	name       string
+	attributes []*attribute
 }
 
 // NewEncoder makes an encoder for events of the scenario, which knows which paths are HTTP and which gRPC.
 func NewEncoder(s *scenario.Scenario, o Options) *Encoder {
 	o.setDefaults()
-	return &Encoder{opts: o, scenario: s, calls: map[signal.Path]scenario.Call{}, words: words{}}
+	return &Encoder{
+		opts: o, scenario: s, calls: map[signal.Path]*call{}, words: newWords(),
+		sets: map[signal.Attributes]signal.Attributes{}, heads: map[group][]byte{},
+	}
 }
 
 // Encode gives the records of one slice in order of time. Whoever produces all of them before those of the next slice
@@ -144,10 +162,20 @@ func (e *Encoder) requests(list []signal.Request) (out []Record, err error) {
 	return out, nil
 }
 
-func (e *Encoder) call(p signal.Path) scenario.Call {
-	c, ok := e.calls[p]
-	if !ok {
-		c = e.scenario.Call(p)
+func (e *Encoder) call(p signal.Path) *call {
+	c := e.calls[p]
+	if c != nil {
+		return c
+	}
+	c = &call{Call: e.scenario.Call(p)}
+	if c.RPC {
+		c.name = p.Service + "/" + p.Operation
+		c.attributes = []*attribute{e.words.text("rpc.system", "grpc"), e.words.text("rpc.method", p.Operation)}
+	} else {
+		c.name = c.Method + " " + p.Operation
+		c.attributes = []*attribute{e.words.text("http.request.method", c.Method), e.words.text("http.route", p.Operation)}
+	}
+	if len(e.calls) < maxWords {
 		e.calls[p] = c
 	}
 	return c

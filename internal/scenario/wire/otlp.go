@@ -9,7 +9,6 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
@@ -22,108 +21,108 @@ var onResource = map[string]bool{"region": true, "site": true}
 
 var instrumentation = &commonpb.InstrumentationScope{Name: "go.opentelemetry.io/contrib/instrumentation", Version: "0.64.0"}
 
-// ToOTLP encodes requests as one message of the exporter: protobuf of TracesData, which has the bytes of an
-// ExportTraceServiceRequest.
-func (e *Encoder) ToOTLP(requests []signal.Request) ([]byte, error) {
-	data, err := e.traces(requests)
-	if err != nil {
-		return nil, err
-	}
-	value, err := proto.Marshal(data)
-	if err != nil {
-		return nil, fmt.Errorf("marshal spans: %w", err)
-	}
-	return value, nil
-}
-
 // group is what shares a resource.
 type group struct {
 	service    string
 	attributes signal.Attributes
 }
 
-// traces builds the message: the spans of one service instance stand together, in order of first sight.
-func (e *Encoder) traces(requests []signal.Request) (*tracepb.TracesData, error) {
-	data := &tracepb.TracesData{}
-	index := map[group]*tracepb.ScopeSpans{}
-	for i := range requests {
-		r := &requests[i]
-		g := group{r.Path.Service, e.words.resource(r.Attributes)}
-		scope := index[g]
-		if scope == nil {
-			scope = &tracepb.ScopeSpans{Scope: instrumentation}
-			index[g] = scope
-			data.ResourceSpans = append(data.ResourceSpans, &tracepb.ResourceSpans{
-				Resource: &resourcepb.Resource{Attributes: e.resource(g)}, ScopeSpans: []*tracepb.ScopeSpans{scope},
-			})
-		}
-		span, err := e.span(r)
-		if err != nil {
-			return nil, err
-		}
-		scope.Spans = append(scope.Spans, span)
-	}
-	return data, nil
+// span is one request as a span, its attributes not yet in any encoding. It is valid until the next is made.
+type span struct {
+	group      group
+	ids        [24]byte // trace and span
+	name       string
+	start, end uint64
+	attributes []*attribute
+	failed     bool
 }
 
-func (e *Encoder) resource(g group) []*commonpb.KeyValue {
-	kv := []*commonpb.KeyValue{
-		e.words.text("service.name", g.service), e.words.text("telemetry.sdk.language", "go"), e.words.text("telemetry.sdk.name", "opentelemetry"),
+// span reads a request in the words of the semantic conventions.
+func (e *Encoder) span(r *signal.Request) (*span, error) {
+	s := &e.scratch
+	s.group = group{r.Path.Service, e.onResource(r.Attributes)}
+	if len(r.TraceID) != 32 {
+		return nil, fmt.Errorf("%q is not a trace id", r.TraceID)
 	}
-	for n, v := range g.attributes.All() {
-		kv = append(kv, e.words.text(attributeName(n), v))
-	}
-	return kv
-}
-
-func (e *Encoder) span(r *signal.Request) (*tracepb.Span, error) {
-	ids := make([]byte, 24)
-	if n, err := hex.Decode(ids, []byte(r.TraceID)); err != nil || n != 16 {
+	if _, err := hex.Decode(s.ids[:], []byte(r.TraceID)); err != nil {
 		return nil, fmt.Errorf("%q is not a trace id", r.TraceID)
 	}
 	end := r.Time.UnixNano()
-	// A retry is another span of its own, in a trace of its own.
-	h := xxhash.Sum64(strconv.AppendInt([]byte(r.TraceID), end, 16)) | 1
+	s.start, s.end, s.failed = uint64(end-int64(max(r.Latency, 0))), uint64(end), r.Outcome == signal.Failure
+	h := xxhash.Sum64(s.ids[:16]) | 1
 	for i := range 8 {
-		ids[16+i] = byte(h >> (8 * i))
+		s.ids[16+i] = byte(h >> (8 * i))
 	}
-	s := &tracepb.Span{
-		TraceId: ids[:16:16], SpanId: ids[16:], Kind: tracepb.Span_SPAN_KIND_SERVER,
-		StartTimeUnixNano: uint64(end - int64(max(r.Latency, 0))), EndTimeUnixNano: uint64(end),
-		Attributes: make([]*commonpb.KeyValue, 0, 8), Status: &tracepb.Status{},
-	}
-	call := e.call(r.Path)
-	if call.RPC {
-		s.Name = r.Path.Service + "/" + r.Path.Operation
-		s.Attributes = append(s.Attributes, e.words.text("rpc.system", "grpc"), e.words.text("rpc.method", r.Path.Operation),
-			e.words.number("rpc.grpc.status_code", grpcCodes[r.Status]))
+	c := e.call(r.Path)
+	s.name = c.name
+	s.attributes = append(s.attributes[:0], c.attributes...)
+	if c.RPC {
+		s.attributes = append(s.attributes, e.words.number("rpc.grpc.status_code", grpcCodes[r.Status]))
 	} else {
 		status, err := strconv.ParseInt(r.Status, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not an HTTP status", r.Status)
 		}
-		s.Name = call.Method + " " + r.Path.Operation
-		s.Attributes = append(s.Attributes, e.words.text("http.request.method", call.Method), e.words.text("http.route", r.Path.Operation),
-			e.words.number("http.response.status_code", status))
+		s.attributes = append(s.attributes, e.words.number("http.response.status_code", status))
 	}
 	if r.Account != "" {
-		s.Attributes = append(s.Attributes, e.words.text("account.id", r.Account))
+		s.attributes = append(s.attributes, e.words.text("account.id", r.Account))
 	}
 	if r.Error != "" {
-		s.Attributes = append(s.Attributes, e.words.text("error.type", r.Error))
+		s.attributes = append(s.attributes, e.words.text("error.type", r.Error))
 	}
 	if r.Attempt > 1 {
-		s.Attributes = append(s.Attributes, e.words.number("http.request.resend_count", int64(r.Attempt-1)))
+		s.attributes = append(s.attributes, e.words.number("http.request.resend_count", int64(r.Attempt-1)))
 	}
-	for n, v := range r.Attributes.All() {
-		if !onResource[n] {
-			s.Attributes = append(s.Attributes, e.words.text(attributeName(n), v))
+	if s.group.attributes != r.Attributes {
+		for n, v := range r.Attributes.All() {
+			if !onResource[n] {
+				s.attributes = append(s.attributes, e.words.text(attributeName(n), v))
+			}
 		}
 	}
-	if r.Outcome == signal.Failure {
-		s.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR}
-	}
 	return s, nil
+}
+
+// Traces builds the message as OpenTelemetry's own types: the spans of one service instance stand together, in order of
+// first sight. ToOTLP gives the bytes of this message.
+func (e *Encoder) Traces(requests []signal.Request) (*tracepb.TracesData, error) {
+	data := &tracepb.TracesData{}
+	index := map[group]*tracepb.ScopeSpans{}
+	for i := range requests {
+		s, err := e.span(&requests[i])
+		if err != nil {
+			return nil, err
+		}
+		scope := index[s.group]
+		if scope == nil {
+			scope = &tracepb.ScopeSpans{Scope: instrumentation}
+			index[s.group] = scope
+			data.ResourceSpans = append(data.ResourceSpans, &tracepb.ResourceSpans{Resource: e.resource(s.group), ScopeSpans: []*tracepb.ScopeSpans{scope}})
+		}
+		p := &tracepb.Span{
+			TraceId: append([]byte(nil), s.ids[:16]...), SpanId: append([]byte(nil), s.ids[16:]...), Name: s.name, Kind: tracepb.Span_SPAN_KIND_SERVER,
+			StartTimeUnixNano: s.start, EndTimeUnixNano: s.end, Status: &tracepb.Status{},
+		}
+		for _, a := range s.attributes {
+			p.Attributes = append(p.Attributes, a.message)
+		}
+		if s.failed {
+			p.Status.Code = tracepb.Status_STATUS_CODE_ERROR
+		}
+		scope.Spans = append(scope.Spans, p)
+	}
+	return data, nil
+}
+
+func (e *Encoder) resource(g group) *resourcepb.Resource {
+	r := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{
+		e.words.text("service.name", g.service).message, e.words.text("telemetry.sdk.language", "go").message, e.words.text("telemetry.sdk.name", "opentelemetry").message,
+	}}
+	for n, v := range g.attributes.All() {
+		r.Attributes = append(r.Attributes, e.words.text(attributeName(n), v).message)
+	}
+	return r
 }
 
 func attributeName(n string) string {

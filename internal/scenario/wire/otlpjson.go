@@ -56,7 +56,7 @@ type jsonKeyValue struct {
 
 // ToOTLPJSON encodes requests as one message of the exporter with encoding otlp_json.
 func (e *Encoder) ToOTLPJSON(requests []signal.Request) ([]byte, error) {
-	data, err := e.traces(requests)
+	data, err := e.Traces(requests)
 	if err != nil {
 		return nil, err
 	}

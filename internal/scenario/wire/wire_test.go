@@ -1,12 +1,14 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -135,9 +137,9 @@ func TestSpansAddUpToTheTruth(t *testing.T) {
 	got := map[cell][4]uint64{}
 	byTrace := map[string]span{}
 	partitions := map[int]int{}
-	var slices []*scenario.Slice
+	var played []*scenario.Slice
 	for slice, ok := g.Next(); ok; slice, ok = g.Next() {
-		slices = append(slices, slice)
+		played = append(played, slice)
 		records, err := enc.Encode(slice)
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +185,7 @@ func TestSpansAddUpToTheTruth(t *testing.T) {
 		t.Errorf("records by partition: %v", partitions)
 	}
 	retries := 0
-	for _, slice := range slices {
+	for _, slice := range played {
 		for _, r := range slice.Requests {
 			x, ok := byTrace[r.TraceID]
 			if !ok || x.Account != r.Account || x.Error != r.Error || x.Resends != int64(r.Attempt-1) || x.Latency != r.Latency || !x.End.Equal(r.Time) {
@@ -206,6 +208,36 @@ func firstRequests(t *testing.T, s *scenario.Scenario) []signal.Request {
 		t.Fatal("no requests")
 	}
 	return slice.Requests[:300]
+}
+
+// TestBytesAreThoseOfTheSDK holds the encoder's own bytes to those of OpenTelemetry's types.
+func TestBytesAreThoseOfTheSDK(t *testing.T) {
+	s := shortDemo(t)
+	enc, other := wire.NewEncoder(s, wire.Options{}), wire.NewEncoder(s, wire.Options{})
+	n := 0
+	for slice := range s.Generate(2) {
+		for batch := range slices.Chunk(slice.Requests, 170) {
+			got, err := enc.ToOTLP(batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			message, err := other.Traces(batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := proto.Marshal(message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("batch %d: %d bytes differ from the %d of the SDK", n, len(got), len(want))
+			}
+			n++
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d batches", n)
+	}
 }
 
 // TestJSONIsTheSameSpans decodes the exporter's JSON by hand and compares it with the protobuf.
@@ -367,8 +399,10 @@ func TestRefusesWhatIsNoSpan(t *testing.T) {
 	s := shortDemo(t)
 	enc := wire.NewEncoder(s, wire.Options{})
 	for name, edit := range map[string]func(*signal.Request){
-		"trace id": func(r *signal.Request) { r.TraceID = "xyz" },
-		"status":   func(r *signal.Request) { r.Status, r.Path = "broken", signal.Path{Service: "docs", Operation: "/:lang/*article", Access: signal.Read} },
+		"trace id": func(r *signal.Request) { r.TraceID = strings.Repeat("x", 32) },
+		"status": func(r *signal.Request) {
+			r.Status, r.Path = "broken", signal.Path{Service: "docs", Operation: "/:lang/*article", Access: signal.Read}
+		},
 	} {
 		r := firstRequests(t, s)[0]
 		edit(&r)

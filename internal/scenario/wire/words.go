@@ -2,56 +2,87 @@ package wire
 
 import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// maxWords bounds the cache; a world has some thousands of accounts, routes and statuses.
+// maxWords bounds each cache; a world has some thousands of accounts, routes and statuses.
 const maxWords = 50_000
 
-// words keeps attributes that occur again and again: they are most of what a span is made of. The messages are shared
-// between spans and must not be changed.
-type words map[word]*commonpb.KeyValue
-
-type word struct {
-	key, text string
-	number    int64
+// attribute is one attribute as a message, and as the bytes of a span's field. Both are shared by all spans that have it
+// and must not be changed.
+type attribute struct {
+	message *commonpb.KeyValue
+	field   []byte
 }
 
-func (w words) text(key, value string) *commonpb.KeyValue {
-	return w.get(word{key: key, text: value}, func() *commonpb.AnyValue {
-		return &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}
-	})
+// words keeps attributes that occur again and again: they are most of what a span is made of.
+type words struct {
+	texts   map[[2]string]*attribute
+	numbers map[numberWord]*attribute
 }
 
-func (w words) number(key string, value int64) *commonpb.KeyValue {
-	return w.get(word{key: key, number: value}, func() *commonpb.AnyValue {
-		return &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}}
-	})
+type numberWord struct {
+	key   string
+	value int64
 }
 
-func (w words) get(k word, value func() *commonpb.AnyValue) *commonpb.KeyValue {
-	kv, ok := w[k]
-	if !ok {
-		if len(w) >= maxWords {
-			clear(w)
+func newWords() words {
+	return words{texts: map[[2]string]*attribute{}, numbers: map[numberWord]*attribute{}}
+}
+
+func (w words) text(key, value string) *attribute {
+	k := [2]string{key, value}
+	a := w.texts[k]
+	if a == nil {
+		a = newAttribute(key, &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}})
+		if len(w.texts) < maxWords {
+			w.texts[k] = a
 		}
-		kv = &commonpb.KeyValue{Key: k.key, Value: value()}
-		w[k] = kv
 	}
-	return kv
+	return a
 }
 
-// resource is the part of a set that belongs on the resource. Most sets are wholly of one kind and stay as they are.
-func (w words) resource(a signal.Attributes) signal.Attributes {
-	var on []signal.Attr
+func (w words) number(key string, value int64) *attribute {
+	k := numberWord{key, value}
+	a := w.numbers[k]
+	if a == nil {
+		a = newAttribute(key, &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}})
+		if len(w.numbers) < maxWords {
+			w.numbers[k] = a
+		}
+	}
+	return a
+}
+
+func newAttribute(key string, value *commonpb.AnyValue) *attribute {
+	a := &attribute{message: &commonpb.KeyValue{Key: key, Value: value}}
+	raw, err := proto.Marshal(a.message)
+	if err != nil {
+		// Only text that is no UTF-8 can fail here, and files of scenarios are UTF-8.
+		raw = nil
+	}
+	a.field = protowire.AppendBytes([]byte{tagAttribute}, raw)
+	return a
+}
+
+// onResource is the part of a set that belongs on the resource, remembered: sets are few.
+func (e *Encoder) onResource(a signal.Attributes) signal.Attributes {
+	on, known := e.sets[a]
+	if known {
+		return on
+	}
+	var pairs []signal.Attr
 	for n, v := range a.All() {
 		if onResource[n] {
-			on = append(on, signal.Attr{Name: n, Value: v})
+			pairs = append(pairs, signal.Attr{Name: n, Value: v})
 		}
 	}
-	if len(on) == a.Len() {
-		return a
+	on = signal.AttributesOf(pairs...)
+	if len(e.sets) < maxWords {
+		e.sets[a] = on
 	}
-	return signal.AttributesOf(on...)
+	return on
 }
