@@ -32,7 +32,10 @@ const (
 
 	// One decompressed batch may not be larger than this, however little of it was sent.
 	maxBatchBytes = 128 << 20
-	// Decoding stops after the batch that passes this, so that a fetch of well-compressed records stays in bounds.
+	// Decoding stops after the batch that passes this many times the bytes asked for, so that many partitions with
+	// well-compressed records stay in bounds together; what is left is fetched again.
+	decodedFactor   = 16
+	minDecodedBytes = 4 << 20
 	maxDecodedBytes = 64 << 20
 )
 
@@ -44,6 +47,7 @@ type abortedTxn struct{ producer, first int64 }
 type batchReader struct {
 	from    int64
 	next    int64 // Behind the last batch examined.
+	limit   int   // Of decompressed bytes.
 	aborted []abortedTxn
 	records []Record
 
@@ -54,7 +58,7 @@ type batchReader struct {
 // read stops with an error at the first batch it cannot read. A truncated last batch is normal and ignored.
 func (r *batchReader) read(set []byte) error {
 	slices.SortFunc(r.aborted, func(a, b abortedTxn) int { return int(min(max(a.first-b.first, -1), 1)) })
-	for len(set) > batchMagicAt && r.decoded < maxDecodedBytes {
+	for len(set) > batchMagicAt && r.decoded < r.limit {
 		base := int64(binary.BigEndian.Uint64(set))
 		size := int64(binary.BigEndian.Uint32(set[batchLengthAt:])) + batchLengthAt + 4
 		if magic := set[batchMagicAt]; magic != 2 {

@@ -163,7 +163,8 @@ func (r *fetchRequest) decode(body []byte) (*fetchResponse, error) {
 	if res.err != nil {
 		return res, nil
 	}
-	b := batchReader{from: r.offset, next: r.offset, aborted: aborted}
+	b := batchReader{from: r.offset, next: r.offset, aborted: aborted,
+		limit: min(max(decodedFactor*int(r.maxBytes), minDecodedBytes), maxDecodedBytes)}
 	err := b.read(set)
 	res.result.Records, res.result.NextOffset = b.records, b.next
 	if b.next == r.offset {

@@ -135,19 +135,19 @@ func offsetsOf(records []Record) (out []int64) {
 func TestBatchesEmptiedByCompactionArePassed(t *testing.T) {
 	set := rawBatch{base: 0, last: 9, deltas: []int64{3}}.encode()
 	set = append(set, rawBatch{base: 10, last: 19}.encode()...)
-	r := batchReader{from: 4, next: 4}
+	r := batchReader{from: 4, next: 4, limit: maxDecodedBytes}
 	if err := r.read(set); err != nil || r.next != 20 || len(r.records) != 0 {
 		t.Errorf("from 4: next %d, records %v, %v; want to get past 19 without records", r.next, r.records, err)
 	}
 }
 
 func TestBrokerTimestampsWin(t *testing.T) {
-	r := batchReader{}
+	r := batchReader{limit: maxDecodedBytes}
 	err := r.read(rawBatch{last: 1, attrs: attrLogAppendTime, first: 1000, maxT: 7000, deltas: []int64{0, 1}}.encode())
 	if err != nil || len(r.records) != 2 || !r.records[0].Time.Equal(time.UnixMilli(7000)) {
 		t.Errorf("records %v, %v; want the broker's time", r.records, err)
 	}
-	r = batchReader{}
+	r = batchReader{limit: maxDecodedBytes}
 	err = r.read(rawBatch{last: 0, first: 1000, maxT: 7000, deltas: []int64{0}}.encode())
 	if err != nil || !r.records[0].Time.Equal(time.UnixMilli(1005)) {
 		t.Errorf("records %v, %v; want the producer's time", r.records, err)
@@ -160,7 +160,7 @@ func TestAbortedTransactionEndsAtItsMarker(t *testing.T) {
 	set = append(set, rawBatch{base: 3, last: 3, attrs: attrTransactional | attrControl, producer: 7, deltas: []int64{0},
 		key: []byte{0, 0, 0, 0}}.encode()...)
 	set = append(set, rawBatch{base: 4, last: 4, attrs: attrTransactional, producer: 7, deltas: []int64{0}}.encode()...)
-	r := batchReader{aborted: []abortedTxn{{producer: 7, first: 0}}}
+	r := batchReader{limit: maxDecodedBytes, aborted: []abortedTxn{{producer: 7, first: 0}}}
 	if err := r.read(set); err != nil || !slices.Equal(offsetsOf(r.records), []int64{2, 4}) || r.next != 5 {
 		t.Errorf("records %v, next %d, %v", offsetsOf(r.records), r.next, err)
 	}
@@ -171,7 +171,7 @@ func TestDamageIsReportedWhereItIs(t *testing.T) {
 	good := rawBatch{base: 0, last: 0, deltas: []int64{0}}.encode()
 	bad := rawBatch{base: 1, last: 1, deltas: []int64{0}}.encode()
 	bad[len(bad)-1] ^= 1
-	r := batchReader{}
+	r := batchReader{limit: maxDecodedBytes}
 	if err := r.read(append(slices.Clone(good), bad...)); !errors.Is(err, errCorrupt) || r.next != 1 || len(r.records) != 1 {
 		t.Errorf("%d records, next %d, %v", len(r.records), r.next, err)
 	}
@@ -180,15 +180,26 @@ func TestDamageIsReportedWhereItIs(t *testing.T) {
 	if err != nil || !errors.Is(res.err, errCorrupt) {
 		t.Errorf("fetch at the damage: %v, %v", res, err)
 	}
-	r = batchReader{}
+	r = batchReader{limit: maxDecodedBytes}
 	if err := r.read(append(slices.Clone(good), bad[:40]...)); err != nil || r.next != 1 {
 		t.Errorf("a truncated last batch: next %d, %v", r.next, err)
 	}
 	old := slices.Clone(good)
 	old[batchMagicAt] = 1
-	r = batchReader{}
+	r = batchReader{limit: maxDecodedBytes}
 	if err := r.read(old); !errors.Is(err, errUnsupported) || !strings.Contains(err.Error(), "format 1") {
 		t.Errorf("an old message format: %v", err)
+	}
+}
+
+func TestDecodingStopsAtItsLimit(t *testing.T) {
+	var set []byte
+	for i := range int64(10) {
+		set = append(set, rawBatch{base: i, last: i, deltas: []int64{0}}.encode()...)
+	}
+	r := batchReader{limit: 20} // A record takes 9 bytes.
+	if err := r.read(set); err != nil || len(r.records) != 3 || r.next != 3 {
+		t.Errorf("%d records, next %d, %v; want to stop behind the third batch", len(r.records), r.next, err)
 	}
 }
 
@@ -236,7 +247,7 @@ func FuzzBatch(f *testing.F) {
 		binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(len(b)-12))
 		b[batchMagicAt] = 2
 		binary.BigEndian.PutUint32(b[batchCRCAt:], crc32.Checksum(b[batchAttributesAt:], castagnoli))
-		r := batchReader{from: 5, next: 5}
+		r := batchReader{from: 5, next: 5, limit: maxDecodedBytes}
 		_ = r.read(b)
 		if r.next < 5 {
 			t.Errorf("went back to %d", r.next)
