@@ -55,3 +55,13 @@ func one[T any](t *testing.T, db *DB, sql string) (v T) {
 	}
 	return v
 }
+
+// truncate empties every table, and with that the engine's memory of tokens: much faster than a fresh schema.
+func truncate(t *testing.T, db *DB) {
+	t.Helper()
+	for _, table := range one[[]string](t, db, "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND engine != 'View' AND total_rows > 0") {
+		if err := db.conn.Exec(t.Context(), "TRUNCATE TABLE "+table+" SYNC"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
