@@ -1,0 +1,105 @@
+package docstest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+type compose struct {
+	Services map[string]struct {
+		Image string
+		Build struct{ Context, Dockerfile string }
+		Ports []string
+		// Volumes are names or folders, with where they appear.
+		Volumes     []string
+		Healthcheck struct{ Test []string }
+		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+		Environment map[string]string
+	}
+	Volumes map[string]any
+}
+
+var pinned = regexp.MustCompile(`^[a-z0-9./-]+:\d+\.\d+\.\d+[a-z0-9.-]*$`)
+
+// There is no Docker where the tests run, so this is what can be said without: the file is well-formed, and keeps the
+// promises that the documentation makes of it.
+func TestComposeFile(t *testing.T) {
+	top := root(t)
+	data, err := os.ReadFile(filepath.Join(top, "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c compose
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kafka", "clickhouse", "tocsin"} {
+		if _, ok := c.Services[name]; !ok {
+			t.Errorf("there is no service %s", name)
+		}
+	}
+	for name, s := range c.Services {
+		if s.Image != "" && !pinned.MatchString(s.Image) {
+			t.Errorf("%s: image %q has no exact version", name, s.Image)
+		}
+		if s.Image == "" {
+			dockerfile(t, top, s.Build.Dockerfile)
+		}
+		for _, p := range s.Ports {
+			if !strings.HasPrefix(p, "127.0.0.1:") {
+				t.Errorf("%s: port %q is open to the network", name, p)
+			}
+		}
+		if len(s.Healthcheck.Test) < 2 || s.Healthcheck.Test[0] != "CMD" {
+			t.Errorf("%s has no health check", name)
+		} else if s.Healthcheck.Test[1] == "/usr/local/bin/tocsin" {
+			if out, ok := understood(s.Healthcheck.Test[2:]); !ok {
+				t.Errorf("%s: health check: %s", name, out)
+			}
+		}
+		for other, on := range s.DependsOn {
+			if _, ok := c.Services[other]; !ok || on.Condition != "service_healthy" {
+				t.Errorf("%s does not wait for %s to be healthy", name, other)
+			}
+		}
+		for _, v := range s.Volumes {
+			from, _, _ := strings.Cut(v, ":")
+			if strings.HasPrefix(from, ".") {
+				if _, err := os.Stat(filepath.Join(top, from)); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			} else if _, ok := c.Volumes[from]; !ok {
+				t.Errorf("%s: volume %q is not declared", name, from)
+			}
+		}
+	}
+}
+
+// dockerfile holds a Dockerfile to pinned bases and to copying what is there.
+func dockerfile(t *testing.T, top, name string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(top, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		words := strings.Fields(line)
+		switch {
+		case len(words) > 1 && words[0] == "FROM":
+			if words[1] != "scratch" && !pinned.MatchString(words[1]) {
+				t.Errorf("%s: base %q has no exact version", name, words[1])
+			}
+		case len(words) > 2 && words[0] == "COPY" && !strings.HasPrefix(words[1], "--"):
+			for _, from := range words[1 : len(words)-1] {
+				if _, err := os.Stat(filepath.Join(top, from)); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+}
