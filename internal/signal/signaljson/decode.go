@@ -1,6 +1,7 @@
 package signaljson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,21 +30,35 @@ func Decode(data []byte, s signal.Stream, emit func(signal.Event)) error {
 
 // DecodeTyped reads a line of a recording, whose kind stands in "type".
 func DecodeTyped(data []byte, emit func(signal.Event)) error {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := unmarshal(data, &head); err != nil {
+	kind, err := typeOf(data)
+	if err != nil {
 		return err
 	}
 	for _, s := range signal.Streams {
-		if types[s] == head.Type {
+		if types[s] == kind {
 			return Decode(data, s, emit)
 		}
 	}
-	if head.Type == "" {
+	if kind == "" {
 		return missing("type")
 	}
-	return invalid("type", "%q is none of request, gauge, ticket, change, alert", head.Type)
+	return invalid("type", "%q is none of request, gauge, ticket, change, alert", kind)
+}
+
+// typeOf looks for the kind where our own writer puts it, in front, before it reads the whole line for it.
+func typeOf(data []byte) (string, error) {
+	if rest, ok := bytes.CutPrefix(data, []byte(`{"type":"`)); ok {
+		for s, kind := range types {
+			if after, ok := bytes.CutPrefix(rest, []byte(kind)); ok && len(after) > 0 && after[0] == '"' {
+				return types[s], nil
+			}
+		}
+	}
+	var head struct {
+		Type string `json:"type"`
+	}
+	err := unmarshal(data, &head)
+	return head.Type, err
 }
 
 func one[T any](data []byte, emit func(signal.Event), event func(*T) (signal.Event, error)) error {

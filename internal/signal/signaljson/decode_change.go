@@ -164,6 +164,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// asText names no field in its errors: whoever has the field does.
 func asText(b []byte) (string, error) {
 	switch b[0] {
 	case '"':
@@ -183,8 +184,8 @@ type attributes signal.Attributes
 
 func (a *attributes) UnmarshalJSON(b []byte) error {
 	var raw map[string]text
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return err
+	if err := unmarshal(b, &raw); err != nil {
+		return invalid("attributes", "%v", err)
 	}
 	pairs := make([]signal.Attr, 0, len(raw))
 	for n, v := range raw {
