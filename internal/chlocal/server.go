@@ -27,13 +27,13 @@ type Options struct {
 	StartTimeout   time.Duration // default 30 s
 
 	// Restart starts the engine again on the same address when it dies. It gives up, and closes Done, after
-	// restartsMax tries in a row of which none stayed up for steady.
+	// restartsMax tries in a row of which none answered for as long as steady.
 	Restart bool
 }
 
 const (
 	restartsMax   = 8
-	steady        = 30 * time.Second
+	steady        = 2 * time.Second
 	backoffMin    = 100 * time.Millisecond
 	backoffMax    = 5 * time.Second
 	stopWait      = 12 * time.Second // chlocal ends itself within ten seconds

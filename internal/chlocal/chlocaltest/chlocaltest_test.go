@@ -1,7 +1,10 @@
 package chlocaltest
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -21,5 +24,31 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	}
 	if left := Exec(t, StartShared(t), "SELECT count() FROM system.databases WHERE name LIKE 'test\\_%'"); left != "0\n" {
 		t.Errorf("%s databases left behind", left)
+	}
+}
+
+func TestTheFoldersOfKilledTestsAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	old := time.Now().Add(-2 * staleAge)
+	for name, c := range map[string]struct {
+		locked, old, kept bool
+	}{"a": {locked: true, old: true, kept: true}, "b": {locked: false, old: true, kept: false}, "c": {locked: false, old: false, kept: true}} {
+		dir := filepath.Join(os.TempDir(), dirPrefix+name)
+		file := filepath.Join(dir, "clickhouse", "chlocal.lock")
+		os.MkdirAll(filepath.Dir(file), 0o755)
+		if c.locked {
+			unlock, err := lock(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unlock()
+		}
+		if c.old {
+			os.Chtimes(dir, old, old)
+		}
+		sweep()
+		if _, err := os.Stat(dir); (err == nil) != c.kept {
+			t.Errorf("%s: kept %t, want %t", name, err == nil, c.kept)
+		}
 	}
 }

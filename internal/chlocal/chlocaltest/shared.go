@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -36,7 +37,8 @@ func StartShared(t testing.TB) (addr string) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.server == nil && shared.err == nil {
-		shared.dir, shared.err = os.MkdirTemp("", "tocsin-chlocal-")
+		sweep()
+		shared.dir, shared.err = os.MkdirTemp("", dirPrefix)
 		if shared.err == nil {
 			shared.server, shared.err = chlocal.Start(context.Background(), chlocal.Options{Binary: binary, LibPath: library,
 				DataDir: filepath.Join(shared.dir, "clickhouse"), Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
@@ -51,6 +53,27 @@ func StartShared(t testing.TB) (addr string) {
 	default:
 	}
 	return shared.server.Addr()
+}
+
+const (
+	dirPrefix = "tocsin-chlocal-"
+	staleAge  = 10 * time.Minute
+)
+
+// sweep removes the folders of test processes that were killed before Shutdown: those whose engine has let go of its
+// lock. The age spares a folder whose engine is about to start.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < staleAge {
+			continue
+		}
+		if unlock, ok := tryLock(filepath.Join(dir, "clickhouse", "chlocal.lock")); ok {
+			os.RemoveAll(dir)
+			unlock()
+		}
+	}
 }
 
 // Shutdown stops the shared engine, if there is one, and removes its folder.

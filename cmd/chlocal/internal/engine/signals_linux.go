@@ -19,10 +19,10 @@ var keepMu sync.Mutex
 
 // keepSignals runs f and afterwards gives back every signal handler that f took from Go.
 //
-// The engine resets handlers both when told not to install its own and on every connect. Without Go's SIGSEGV handler
-// a nil dereference kills the process instead of panicking, and without SIGURG goroutines are no longer preempted. Only
-// what Go owned is restored, so a handler that the engine installed for a signal of its own stays. The lock keeps two
-// connects from saving each other's half-changed tables.
+// Versions of the library differ in what they touch: some reset handlers when told not to install their own, and on
+// every connect. Without Go's SIGSEGV handler a nil dereference kills the process instead of panicking, and without
+// SIGURG goroutines are no longer preempted. Only what Go owned is restored, so a handler that the engine installed for
+// a signal of its own stays. The lock keeps two connects from saving each other's half-changed tables.
 func keepSignals(f func()) {
 	keepMu.Lock()
 	defer keepMu.Unlock()
