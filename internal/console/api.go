@@ -55,7 +55,7 @@ func (c *Console) apiIncidents(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) apiIncident(w http.ResponseWriter, r *http.Request) {
-	a, err := c.answer(r, r.PathValue("id"))
+	a, err := c.answer(r, c.Reader, r.PathValue("id"))
 	if err != nil {
 		c.fail(w, err)
 		return
@@ -63,8 +63,8 @@ func (c *Console) apiIncident(w http.ResponseWriter, r *http.Request) {
 	c.json(w, http.StatusOK, a)
 }
 
-func (c *Console) answer(r *http.Request, id string) (IncidentAnswer, error) {
-	events, err := c.Reader.Events(r.Context(), id)
+func (c *Console) answer(r *http.Request, from Reader, id string) (IncidentAnswer, error) {
+	events, err := from.Events(r.Context(), id)
 	if err == nil && len(events) == 0 {
 		err = ErrNotFound
 	}
@@ -133,7 +133,7 @@ func (c *Console) order(r *http.Request, cmd incident.Command) (int, error) {
 		return http.StatusNotImplemented, errNoCommands
 	}
 	cmd.Incident = r.PathValue("id")
-	if _, err := c.answer(r, cmd.Incident); err != nil {
+	if _, err := c.answer(r, c.Reader, cmd.Incident); err != nil {
 		if errors.Is(err, ErrNotFound) {
 			return http.StatusNotFound, err
 		}

@@ -34,6 +34,7 @@ type Options struct {
 // Console serves the pages and the API.
 type Console struct {
 	Options
+	read   Reader // for pages
 	pages  *template.Template
 	origin *http.CrossOriginProtection
 }
@@ -50,7 +51,8 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Console{Options: o, pages: pages, origin: http.NewCrossOriginProtection()}, nil
+	read := &remembering{Reader: o.Reader, tick: func() uint64 { return o.Status().Tick }, now: o.Now, kept: map[string]kept{}}
+	return &Console{Options: o, read: read, pages: pages, origin: http.NewCrossOriginProtection()}, nil
 }
 
 // Register adds the routes. What changes something is refused when another site's page sent it with the reader's

@@ -24,6 +24,7 @@ type fake struct {
 	commands []incident.Command
 	refuse   error
 	series   []Series
+	reads    int
 }
 
 var _ Reader = (*fake)(nil)
@@ -32,6 +33,7 @@ var _ Commander = (*fake)(nil)
 func (f *fake) Incidents(_ context.Context, openOnly bool, limit int) (out []incident.Incident, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads++
 	for _, log := range f.logs {
 		if in := log[len(log)-1].After; in.State.Open() || !openOnly {
 			out = append(out, in)
@@ -44,6 +46,7 @@ func (f *fake) Incidents(_ context.Context, openOnly bool, limit int) (out []inc
 func (f *fake) Events(_ context.Context, id string) ([]incident.Event, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads++
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -72,6 +75,7 @@ func (f *fake) Status() Status {
 func (f *fake) put(typ incident.EventType, in incident.Incident) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.status.Tick++
 	if f.logs == nil {
 		f.logs = map[string][]incident.Event{}
 	}
@@ -85,6 +89,7 @@ func (f *fake) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
+	f.status.Tick++
 }
 
 var errDown = errors.New("connection refused")

@@ -30,10 +30,10 @@ type indexData struct {
 func (c *Console) index(w http.ResponseWriter, r *http.Request) {
 	d := indexData{Status: c.Status(), Now: c.now()}
 	// Open ones are read by themselves: one that is days old must not fall off a list of newer ones that ended.
-	open, err := c.Reader.Incidents(r.Context(), true, maxOpen)
+	open, err := c.read.Incidents(r.Context(), true, maxOpen)
 	var all []incident.Incident
 	if err == nil {
-		all, err = c.Reader.Incidents(r.Context(), false, maxPast)
+		all, err = c.read.Incidents(r.Context(), false, maxPast)
 	}
 	if err != nil {
 		// The page must still come up: that Tocsin is blind is the most important thing it can say.
@@ -115,7 +115,7 @@ func buttonsFor(s incident.State) []button {
 }
 
 func (c *Console) incident(w http.ResponseWriter, r *http.Request) {
-	a, err := c.answer(r, r.PathValue("id"))
+	a, err := c.answer(r, c.read, r.PathValue("id"))
 	switch {
 	case errors.Is(err, ErrNotFound):
 		c.problem(w, http.StatusNotFound, "No incident has this id.")
@@ -126,7 +126,7 @@ func (c *Console) incident(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in := &a.Incident
-	in.Paths = slices.Clone(in.Paths) // a reader may hand out what it keeps
+	in.Paths = slices.Clone(in.Paths) // what was read is kept for others
 	slices.SortStableFunc(in.Paths, func(x, y incident.PathImpact) int { return cmp.Compare(y.PeakShare, x.PeakShare) })
 	a.Events = slices.Clone(a.Events)
 	slices.Reverse(a.Events)
