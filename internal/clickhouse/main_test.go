@@ -37,13 +37,24 @@ func open(t *testing.T, addr, database string) *DB {
 	return db
 }
 
-// migrated opens a fresh database with the schema.
-func migrated(t *testing.T) *DB {
+// fresh opens a fresh database with the schema, for tests that change it.
+func fresh(t *testing.T) *DB {
 	t.Helper()
 	db := empty(t)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return db
+}
+
+// migrated opens a database with the schema and no rows. Tests that use it run one after the other.
+func migrated(t *testing.T) *DB {
+	t.Helper()
+	db := open(t, chlocaltest.StartShared(t), "emptied_for_each_test")
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	truncate(t, db)
 	return db
 }
 
@@ -59,7 +70,7 @@ func one[T any](t *testing.T, db *DB, sql string) (v T) {
 // truncate empties every table, and with that the engine's memory of tokens: much faster than a fresh schema.
 func truncate(t *testing.T, db *DB) {
 	t.Helper()
-	for _, table := range one[[]string](t, db, "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND engine != 'View' AND total_rows > 0") {
+	for _, table := range one[[]string](t, db, "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND engine != 'View' AND total_rows > 0 AND name != 'schema_migrations'") {
 		if err := db.conn.Exec(t.Context(), "TRUNCATE TABLE "+table+" SYNC"); err != nil {
 			t.Fatal(err)
 		}

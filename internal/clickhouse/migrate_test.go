@@ -47,7 +47,7 @@ func FuzzSplit(f *testing.F) {
 }
 
 func TestMigrateTwiceChangesNothing(t *testing.T) {
-	db := migrated(t)
+	db := fresh(t)
 	before := one[uint64](t, db, "SELECT count() FROM schema_migrations")
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestMigrateRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestEverythingHasAComment(t *testing.T) {
-	db := migrated(t)
+	db := fresh(t)
 	for what, sql := range map[string]string{
 		"tables":  "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND comment = ''",
 		"columns": "SELECT groupArray(table || '.' || name) FROM system.columns WHERE database = currentDatabase() AND comment = ''",
@@ -166,7 +166,7 @@ func TestEverythingHasAComment(t *testing.T) {
 }
 
 func TestEveryViewAnswers(t *testing.T) {
-	db := migrated(t)
+	db := fresh(t)
 	for _, view := range one[[]string](t, db, "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND engine = 'View'") {
 		if err := db.conn.Exec(t.Context(), "SELECT * FROM "+view+" FORMAT Null"); err != nil {
 			t.Errorf("view %s: %v", view, err)
@@ -177,7 +177,7 @@ func TestEveryViewAnswers(t *testing.T) {
 // A token is remembered for each storage partition, so the partition may depend on nothing that two tries could see
 // differently; and a materialised view on a base table costs ten times the insert.
 func TestPartitionsFollowTokens(t *testing.T) {
-	db := migrated(t)
+	db := fresh(t)
 	const allowed = "'', 'toYYYYMMDD(batch_time)', 'intDiv(tick, 10000)', 'intDiv(tick, 1000000)'"
 	bad := one[[]string](t, db, "SELECT groupArray(name || ' by ' || partition_key) FROM system.tables WHERE database = currentDatabase() AND partition_key NOT IN ("+allowed+")")
 	if len(bad) > 0 {
