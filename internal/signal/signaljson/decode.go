@@ -15,13 +15,13 @@ import (
 func Decode(data []byte, s signal.Stream, emit func(signal.Event)) error {
 	switch s {
 	case signal.Requests:
-		return one(data, emit, (*requestJSON).event)
+		return one(data, plainRequest, emit, (*requestJSON).event)
 	case signal.Gauges:
-		return one(data, emit, (*gaugeJSON).event)
+		return one(data, plainGauge, emit, (*gaugeJSON).event)
 	case signal.Tickets:
-		return one(data, emit, (*ticketJSON).event)
+		return one(data, nil, emit, (*ticketJSON).event)
 	case signal.Changes:
-		return one(data, emit, (*changeJSON).event)
+		return one(data, nil, emit, (*changeJSON).event)
 	case signal.Alerts:
 		return decodeAlerts(data, emit)
 	}
@@ -61,7 +61,17 @@ func typeOf(data []byte) (string, error) {
 	return head.Type, err
 }
 
-func one[T any](data []byte, emit func(signal.Event), event func(*T) (signal.Event, error)) error {
+func one[T any](data []byte, plain func([]byte) (*T, bool), emit func(signal.Event), event func(*T) (signal.Event, error)) error {
+	if plain != nil {
+		if v, ok := plain(data); ok {
+			e, err := event(v)
+			if err != nil {
+				return err
+			}
+			emit(e)
+			return nil
+		}
+	}
 	var v T
 	if err := unmarshal(data, &v); err != nil {
 		return err

@@ -165,7 +165,10 @@ func FuzzDecode(f *testing.F) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	line, err := signaljson.AppendTyped(nil, full[0])
+	line, err := signaljson.AppendTyped(nil, &signal.Request{
+		Time: at, Path: signal.Path{Service: "issues", Operation: "/:owner/:repo/issues", Access: signal.Write}, Outcome: signal.Success, Count: 1, Status: "200",
+		Latency: 12345 * time.Microsecond, Account: "org-1", Attempt: 1, Attributes: attrs("region", "iad"), TraceID: "5b8efff798038103d269b633813fc60c",
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
