@@ -42,7 +42,7 @@ func writeEvents(name string, g *scenario.Generator) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	z, err := zstd.NewWriter(file, zstd.WithEncoderConcurrency(1))
+	z, err := zstd.NewWriter(file, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return err
 	}
