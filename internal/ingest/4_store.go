@@ -23,7 +23,10 @@ func (p *partition) store(ctx context.Context) error {
 	if err := p.insert(ctx, batch); err != nil {
 		return err
 	}
-	p.end, p.watermark, p.recordTime = end, batch.Marker.Watermark, batch.Marker.RecordTime
+	p.end, p.recordTime = end, batch.Marker.RecordTime
+	if batch.Marker.Watermark.After(p.watermark) { // a replayed range may be behind later heartbeats
+		p.watermark = batch.Marker.Watermark
+	}
 	b.release()
 	p.open, p.spare, p.batch = true, b, nil
 	p.signOfLife(batch.Marker.Watermark)
