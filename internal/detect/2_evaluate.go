@@ -41,8 +41,6 @@ type finding struct {
 	Exhausted time.Time           `json:",omitzero"`  // forecast
 	Full      bool                `json:",omitempty"`
 	Level     [2]float64          // value and limit of a resource
-	Trend     time.Time           `json:",omitzero"` // when the trend behind a forecast began
-	Toggled   int                 `json:",omitempty"`
 	key       incident.FindingKey // F.Key with its rule
 	rule      *compiled
 }

@@ -310,6 +310,9 @@ func (x *tracked) edge(c *scene, n node) string {
 			return why
 		}
 	}
+	if n.kind == "support" && n.area == unclassified && x.Inc.State != incident.Suspected && x.Inc.State.Open() && len(x.Inc.Services) > 0 {
+		return "tickets that name no area, while this is on"
+	}
 	return ""
 }
 

@@ -54,14 +54,14 @@ func (d *Detector) advance(x *tracked, t int64, commands []incident.Command) {
 	d.quiet(x, now)
 	p := d.weigh(x, now)
 	x.Inc.Severity = max(x.Inc.Severity, incident.Minor)
-	if len(x.joined) > 0 || now.Sub(x.RankedAt) >= rankEvery && x.active() > 0 {
+	if x.news() || now.Sub(x.RankedAt) >= rankEvery && x.active() > 0 {
 		d.localise(x, t)
 		x.Suspects = d.suspects(x, t)
 		x.RankedAt = now
 	}
 	d.warn(x, now)
 	in := incident.Input{
-		View: d.view(x, now), Joined: x.joined, Ended: x.ended, Warned: x.warned, Absorbed: x.absorbed,
+		View: d.view(x, now), Joined: x.joined, Quietly: !x.news(), Ended: x.gone(), Warned: x.warned, Absorbed: x.absorbed,
 		MergedInto: x.into, Declare: p.declare, Severity: p.severity, Why: p.why, Mute: d.muted(x, now),
 		Recovered: p.recovered, Report: d.worthReporting(x, now), Commands: commands,
 	}
@@ -103,6 +103,7 @@ func (d *Detector) refresh(x *tracked) {
 		}
 		if f := d.finding(m.Finding.Key); f != nil {
 			m.Finding.Value, m.Finding.Requests, m.Finding.Failures, m.Finding.Partial = f.F.Value, f.F.Requests, f.F.Failures, f.F.Partial
+			m.Peak, m.Full = max(m.Peak, f.F.Value), m.Full || f.Full
 		}
 	}
 }

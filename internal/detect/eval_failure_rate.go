@@ -10,8 +10,16 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// sliceLift is how much worse than the whole path a slice has to be to be a finding of its own.
-const sliceLift = 2
+const (
+	// sliceLift is how much worse than the whole path a slice has to be to be a finding of its own.
+	sliceLift = 2
+	// A window of longWindow or more must be bad in its last part, too: what is over must not be reported for as long as
+	// the window remembers it. The idea is the short window of multi-window burn rates (SRE workbook, chapter 5).
+	longWindow = 10 * time.Minute
+	lastPart   = 5
+	// lastRequests is how many requests the last part needs to be asked.
+	lastRequests = 5
+)
 
 // evalFailureRate judges the share of bad outcomes of each path, and of slices where the whole hides them.
 func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
@@ -20,8 +28,8 @@ func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		rule: r, match: &p.Match, names: r.names, window: p.Window.Std(), above: float64(p.Above),
 		minRequests: p.MinRequests, minBad: p.MinFailures, timesUsual: p.TimesUsual, bad: p.BadOutcomes(),
 	}
-	e.sum = func(s *series) (n, b uint64) {
-		c := s.sum(t-buckets(e.window), t, -1)
+	e.sum = func(s *series, window int64) (n, b uint64) {
+		c := s.sum(t-window, t, -1)
 		return c.judged(e.bad)
 	}
 	e.usual = func(s *series) (float64, bool) { return s.usualShare(e.bad) }
@@ -40,8 +48,8 @@ func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		minRequests: p.MinRequests, minBad: 1, timesUsual: p.TimesUsual,
 		verb: "took longer than " + p.SlowerThan.String(),
 	}
-	e.sum = func(s *series) (n, b uint64) {
-		c := s.sum(t-buckets(e.window), t, r.bound)
+	e.sum = func(s *series, window int64) (n, b uint64) {
+		c := s.sum(t-window, t, r.bound)
 		return c.timed, c.slow
 	}
 	e.usual = func(s *series) (float64, bool) { return s.usualSlowShare(r.bound) }
@@ -60,7 +68,7 @@ type rate struct {
 	timesUsual  float64
 	bad         [signal.NumOutcomes]bool
 	verb        string
-	sum         func(*series) (n, bad uint64)
+	sum         func(s *series, window int64) (n, bad uint64)
 	usual       func(*series) (float64, bool)
 }
 
@@ -102,7 +110,7 @@ func (e *rate) whole(d *Detector, p signal.Path) float64 {
 	if s == nil {
 		return 0
 	}
-	n, b := e.sum(s)
+	n, b := e.sum(s, buckets(e.window))
 	return float64(b) / math.Max(float64(n), 1)
 }
 
@@ -123,10 +131,14 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 	if s.last < t-keepBuckets && len(e.rule.active) == 0 || !e.match.Matches(s.key.Path, s.area) {
 		return v, false
 	}
-	n, b := e.sum(s)
+	n, b := e.sum(s, buckets(e.window))
 	share := float64(b) / math.Max(float64(n), 1)
 	abnormal := b >= max(e.minBad, 1) && n >= e.minRequests && share > e.above
 	usual, known := 0.0, false
+	if abnormal && e.window >= longWindow {
+		ln, lb := e.sum(s, buckets(e.window)/lastPart)
+		abnormal = ln < lastRequests || float64(lb) > e.above*float64(ln)
+	}
 	if abnormal {
 		usual, known = e.usual(s)
 		abnormal = e.timesUsual == 0 || share >= e.timesUsual*usual

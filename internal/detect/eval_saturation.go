@@ -19,6 +19,8 @@ const (
 	noiseFactor = 4
 	// stillRising is the part of the trend's slope that its last third must have: what levels off does not run out.
 	stillRising = 0.5
+	// barelyRising is the same for the last sixth, where noise weighs more.
+	barelyRising = 0.25
 	// minSpan is the part of the window that must have data.
 	minSpan = 0.6
 )
@@ -59,7 +61,7 @@ func evalSaturation(d *Detector, r *compiled, t int64, yield func(verdict)) {
 			key: key, abnormal: abnormal, value: level, limit: newest.Limit, exhausted: exhausted, full: level >= fullLevel,
 			stream: signal.Gauges,
 			explain: func() string {
-				text := fmt.Sprintf("%s of %s at %s of its limit (%s of %s)", g.Key.Metric, g.Key.Resource, percent(level),
+				text := fmt.Sprintf("%s of %s at %s of its limit (%s of %s)", metricWords(g.Key.Metric), g.Key.Resource, percent(level),
 					number(newest.Value, g.Unit), number(newest.Limit, g.Unit))
 				if !exhausted.IsZero() && level < fullLevel {
 					text += fmt.Sprintf(", runs out in about %s by its trend of %s", shortDuration(exhausted.Sub(timeOf(t))), p.TrendOver)
@@ -77,7 +79,7 @@ func (g *gauge) forecast(t, window int64, level float64) time.Time {
 	}
 	tr := g.trendOver(t, window)
 	if tr.points < 6 || float64(tr.span) < minSpan*float64(window) ||
-		tr.rise < minRise || tr.rise < noiseFactor*tr.noise || tr.recent < stillRising*tr.slope {
+		tr.rise < minRise || tr.rise < noiseFactor*tr.noise || tr.recent < stillRising*tr.slope || tr.newest < barelyRising*tr.slope {
 		return time.Time{}
 	}
 	// Trouble that speeds up is believed, trouble that slows down is not extrapolated at its old speed.

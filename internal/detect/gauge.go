@@ -120,6 +120,7 @@ func (g *gauge) level(now int64) (level float64, p gaugePoint, ok bool) {
 type trend struct {
 	slope  float64 // level per bucket
 	recent float64 // the same over the last third
+	newest float64 // over the last sixth
 	rise   float64 // over the whole span
 	noise  float64 // median absolute residual
 	points int
@@ -139,6 +140,7 @@ func (g *gauge) trendOver(now, window int64) (tr trend) {
 	tr.points, tr.span = len(ps), int64(ps[len(ps)-1].x-ps[0].x)
 	tr.slope = theilSen(ps)
 	tr.recent = theilSen(ps[len(ps)-max(len(ps)/3, 4):])
+	tr.newest = theilSen(ps[len(ps)-max(len(ps)/6, 4):])
 	tr.rise = tr.slope * float64(tr.span)
 	residuals := make([]float64, len(ps))
 	for i, p := range ps {
@@ -273,4 +275,19 @@ func solve(m [3][4]float64) (c [3]float64) {
 		}
 	}
 	return c
+}
+
+// calm tells that a gauge shows nothing: it is low against its limit, or without one about what it was over the last hours.
+func (g *gauge) calm(now int64) bool {
+	if level, _, ok := g.level(now); ok {
+		return level < quietLevel
+	}
+	var past, recent []float64
+	for _, p := range g.Coarse {
+		past = append(past, p.Value)
+	}
+	for _, p := range g.Points[max(0, len(g.Points)-6):] {
+		recent = append(recent, p.Value)
+	}
+	return len(past) >= 20 && median(recent) < calmFactor*median(past)
 }

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -144,7 +145,7 @@ func (x *tracked) tickets() (n int) {
 
 // impact sums the paths up.
 func (x *tracked) impact() incident.Impact {
-	out := incident.Impact{Kind: incident.ImpactSaturation, AccountsAtLeast: x.Accounts.Estimate()}
+	out := incident.Impact{Kind: incident.ImpactSaturation, AccountsAtLeast: atLeast(x.Accounts)}
 	failing, slow := false, false
 	counted := map[signal.Path]bool{}
 	for i := range x.Paths {
@@ -171,4 +172,14 @@ func (x *tracked) impact() incident.Impact {
 		out.Kind = incident.ImpactTickets
 	}
 	return out
+}
+
+// atLeast is the number of accounts that is exceeded with 95% certainty: a full sketch of k values has a standard error
+// of about 1/√(k−2).
+func atLeast(s signal.Sketch) uint64 {
+	n := s.Estimate()
+	if len(s) < signal.SketchSize {
+		return n
+	}
+	return max(signal.SketchSize, uint64(float64(n)*(1-1.645/math.Sqrt(signal.SketchSize-2))))
 }

@@ -116,11 +116,11 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 			soon := !live.Exhausted.IsZero() && live.Exhausted.Sub(now) <= p.ExhaustedIn.Std()
 			if n := len(d.cat.DependentServices(f.Key.Resource, 2)); (soon || live.Full) && n > dependents {
 				dependents = n
-				resource = fmt.Sprintf("%s services depend on %s, whose %s", countOf(n), f.Key.Resource, f.Key.Metric)
+				resource = fmt.Sprintf("%s services depend on %s, whose %s", countOf(n), f.Key.Resource, metricWords(f.Key.Metric))
 				if live.Full {
-					resource += " has reached its limit"
+					resource += " reached the limit"
 				} else {
-					resource += " runs out in about " + shortDuration(live.Exhausted.Sub(now))
+					resource += " " + runOut(f.Key.Metric) + " in about " + shortDuration(live.Exhausted.Sub(now))
 				}
 			}
 		}

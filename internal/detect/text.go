@@ -64,3 +64,22 @@ func plural(n int, one string) string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04") }
+
+// metricWords turns a metric's name into what runs out: connections_used is connections.
+func metricWords(metric string) string {
+	for _, suffix := range []string{"_used", "_in_use", "_utilization", "_usage", "_used_bytes", "_bytes", "_percent", "_ratio"} {
+		if s, ok := strings.CutSuffix(metric, suffix); ok && s != "" {
+			metric = s
+			break
+		}
+	}
+	return strings.ReplaceAll(metric, "_", " ")
+}
+
+// runOut agrees with the metric's number.
+func runOut(metric string) string {
+	if strings.HasSuffix(metricWords(metric), "s") {
+		return "run out"
+	}
+	return "runs out"
+}

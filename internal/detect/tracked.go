@@ -21,6 +21,10 @@ const linger = 10 * time.Minute
 type member struct {
 	incident.Attached
 	Active bool // firing or unknown
+	// Of a resource: when its climb began, and the worst it came to.
+	Trend time.Time `json:",omitzero"`
+	Peak  float64   `json:",omitempty"`
+	Full  bool      `json:",omitempty"`
 }
 
 func (m *member) live(now time.Time) bool {
@@ -42,6 +46,7 @@ type tracked struct {
 	ByPerson bool // a person said that it is no incident
 	Accounts signal.Sketch
 	Wide     bool
+	Cause    string // what the title last said of the resource behind it
 	// What was last reported or worked out, and when.
 	Reported   incident.Impact
 	ReportedAt time.Time
@@ -139,14 +144,14 @@ func (x *tracked) attach(f *finding, now time.Time, why string) {
 	a := incident.Attached{Finding: trimmed(f), At: now, Why: why}
 	if i := x.index(f.key); i >= 0 {
 		a.At, a.Why = x.Members[i].At, x.Members[i].Why
-		x.Members[i] = member{a, true}
+		x.Members[i].Attached, x.Members[i].Active = a, true
 	} else {
 		if len(x.Members) >= maxMembers {
 			if i := slices.IndexFunc(x.Members, func(m member) bool { return !m.Active }); i >= 0 {
 				x.Members = slices.Delete(x.Members, i, i+1)
 			}
 		}
-		x.Members = append(x.Members, member{a, true})
+		x.Members = append(x.Members, member{Attached: a, Active: true})
 	}
 	if f.F.ActiveAt.Before(x.Inc.StartedAt) {
 		x.Inc.StartedAt = f.F.ActiveAt
@@ -212,4 +217,46 @@ func (d *Detector) finding(k incident.FindingKey) *finding {
 		}
 	}
 	return nil
+}
+
+// news tells whether this step brought a subject (a service, a resource, an area) that was not in trouble here, a
+// warning, or another incident. Further findings on the same subject join without an entry, so that the log stays readable.
+func (x *tracked) news() bool {
+	if len(x.absorbed) > 0 || len(x.warned) > 0 || !x.Inc.State.Open() {
+		return true
+	}
+	for i := range x.joined {
+		k := &x.joined[i].Finding.Key
+		others := 0
+		for j := range x.Members {
+			m := &x.Members[j]
+			if !slices.ContainsFunc(x.joined, func(a incident.Attached) bool { return a.Finding.Key == m.Finding.Key }) && sameSubject(k, &m.Finding.Key) {
+				others++
+			}
+		}
+		if others == 0 && !x.said(k) || x.joined[i].Finding.Kind == "saturation" {
+			return true
+		}
+	}
+	return len(x.joined) > 0 && x.Inc.State == incident.Mitigated
+}
+
+// said tells whether an earlier entry has named the subject.
+func (x *tracked) said(k *incident.FindingKey) bool {
+	return slices.ContainsFunc(x.Inc.Findings, func(a incident.Attached) bool { return sameSubject(k, &a.Finding.Key) })
+}
+
+func sameSubject(a, b *incident.FindingKey) bool {
+	return a.Service == b.Service && a.Resource == b.Resource && (a.Service != "" || a.Resource != "" || a.Area == b.Area)
+}
+
+// gone are the findings that ended in this step and left their subject without any other.
+func (x *tracked) gone() (out []incident.Finding) {
+	for i := range x.ended {
+		k := &x.ended[i].Key
+		if !slices.ContainsFunc(x.Members, func(m member) bool { return m.Active && sameSubject(k, &m.Finding.Key) }) {
+			out = append(out, x.ended[i])
+		}
+	}
+	return out
 }

@@ -18,6 +18,8 @@ const (
 	maxScope  = 5
 	// quietLevel is what counts as showing nothing, for a gauge beside one that runs out.
 	quietLevel = 0.5
+	// calmFactor: a gauge without a limit is calm while it is not this many times what it was.
+	calmFactor = 2
 )
 
 // view is what is known of an incident now.
@@ -161,14 +163,16 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 			}
 		}
 	}
-	cause := ""
 	switch {
 	case full != nil:
-		cause = fmt.Sprintf("%s out of %s", full.key.Resource, full.key.Metric)
-	case near != nil:
-		cause = fmt.Sprintf("%s near its limit of %s", near.key.Resource, near.key.Metric)
+		x.Cause = fmt.Sprintf("%s out of %s", full.key.Resource, metricWords(full.key.Metric))
+	case near != nil && x.Cause == "":
+		x.Cause = fmt.Sprintf("%s near its limit of %s", near.key.Resource, metricWords(near.key.Metric))
 	}
+	cause := x.Cause
 	switch n := len(services); {
+	case n > 1 && !worst.Active:
+		return fmt.Sprintf("%d services failed: %s", n, cmp.Or(cause, list(sortedKeys(services), 3)))
 	case n > 1 && cause != "":
 		return fmt.Sprintf("%d services failing: %s", n, cause)
 	case n > 1 && x.Wide:
@@ -180,9 +184,9 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 	case full != nil:
 		return cause
 	case near != nil && !near.Exhausted.IsZero():
-		return fmt.Sprintf("%s: %s run out in about %s", near.key.Resource, near.key.Metric, shortDuration(near.Exhausted.Sub(now)))
+		return fmt.Sprintf("%s: %s %s in about %s", near.key.Resource, metricWords(near.key.Metric), runOut(near.key.Metric), shortDuration(near.Exhausted.Sub(now)))
 	case near != nil:
-		return fmt.Sprintf("%s: %s at %s of its limit", near.key.Resource, near.key.Metric, percent(near.F.Value))
+		return fmt.Sprintf("%s: %s at %s of its limit", near.key.Resource, metricWords(near.key.Metric), percent(near.F.Value))
 	case tickets != nil:
 		return fmt.Sprintf("customers report trouble with %s (%.0f accounts)", tickets.Finding.Key.Area, tickets.Finding.Value)
 	case x.Inc.Title != "":
@@ -262,7 +266,7 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 			}
 			s.Failures += f.Failures
 		case f.Kind == "saturation":
-			d.suspectResource(resources, f, t)
+			d.suspectResource(resources, &x.Members[i], t)
 		}
 	}
 	for _, k := range sortedKeys(failing) {
@@ -282,47 +286,57 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 
 // suspectResource folds the metrics of one resource into one suspect: the level of the fullest, the trend of the
 // earliest that has one.
-func (d *Detector) suspectResource(resources map[string]*suspect.Resource, f *incident.Finding, t int64) {
+func (d *Detector) suspectResource(resources map[string]*suspect.Resource, m *member, t int64) {
+	f := &m.Finding
 	r := resources[f.Key.Resource]
 	if r == nil {
-		r = &suspect.Resource{Name: f.Key.Resource, FiredAt: f.FiredAt, Metric: f.Key.Metric, Level: f.Value}
+		r = &suspect.Resource{Name: f.Key.Resource, FiredAt: f.FiredAt}
 		resources[r.Name] = r
 		r.Low = d.lowGauges(r.Name, t)
 	}
 	if f.FiredAt.Before(r.FiredAt) {
 		r.FiredAt = f.FiredAt
 	}
-	live := d.finding(f.Key)
-	if live != nil {
-		if live.Trend.IsZero() {
-			// The bend is looked for in what led up to the finding, once: later a full gauge is flat, and would hide it.
-			if g := d.byGauge[gaugeKey{f.Key.Resource, f.Key.Metric, f.Key.Attributes}]; g != nil {
-				if m, ok := g.bend(minuteOf(bucketOf(f.FiredAt))); ok {
-					live.Trend = time.Unix(m*60, 0).UTC()
-				}
+	if m.Trend.IsZero() {
+		// The bend is looked for in what led up to the finding, once: later a full gauge is flat, and would hide it.
+		if g := d.byGauge[gaugeKey{f.Key.Resource, f.Key.Metric, f.Key.Attributes}]; g != nil {
+			if at, ok := g.bend(minuteOf(bucketOf(f.FiredAt))); ok {
+				m.Trend = time.Unix(at*60, 0).UTC()
 			}
 		}
-		if !live.Trend.IsZero() && (r.Trend.IsZero() || live.Trend.Before(r.Trend)) {
-			r.Trend = live.Trend
-		}
-		r.Full = r.Full || live.Full
-		if !live.Exhausted.IsZero() && (r.ExhaustedAt.IsZero() || live.Exhausted.Before(r.ExhaustedAt)) {
-			r.ExhaustedAt = live.Exhausted
-		}
 	}
-	if f.Value > r.Level {
-		r.Level, r.Metric = f.Value, f.Key.Metric
+	if !m.Trend.IsZero() && (r.Trend.IsZero() || m.Trend.Before(r.Trend)) {
+		r.Trend = m.Trend
+	}
+	r.Full = r.Full || m.Full
+	if live := d.finding(f.Key); live != nil && !live.Exhausted.IsZero() && (r.ExhaustedAt.IsZero() || live.Exhausted.Before(r.ExhaustedAt)) {
+		r.ExhaustedAt = live.Exhausted
+	}
+	if level := max(m.Peak, f.Value); level > r.Level {
+		r.Level, r.Metric = level, metricWords(f.Key.Metric)
 	}
 }
 
-// lowGauges are those of the resource, or of one beside it, that show nothing.
+// lowGauges are those of the resource that show nothing, and those of its siblings that it does not have itself, such as
+// the lag of its replicas.
 func (d *Detector) lowGauges(resource string, t int64) (out []suspect.Low) {
+	own := map[string]bool{}
 	for _, g := range d.gauges {
-		if g.Key.Resource != resource && parent(g.Key.Resource) != parent(resource) {
+		if g.Key.Resource == resource {
+			own[g.Key.Metric] = true
+		}
+	}
+	for _, g := range d.gauges {
+		if g.Key.Resource != resource && (parent(g.Key.Resource) != parent(resource) || own[g.Key.Metric]) || g.missing(t) || len(out) == 3 {
 			continue
 		}
-		if level, _, ok := g.level(t); ok && level < quietLevel && len(out) < 3 && !g.missing(t) {
-			out = append(out, suspect.Low{Resource: g.Key.Resource, Metric: g.Key.Metric, Level: level})
+		own[g.Key.Metric] = g.Key.Resource != resource
+		if g.calm(t) {
+			level, _, ok := g.level(t)
+			if !ok {
+				level = -1
+			}
+			out = append(out, suspect.Low{Resource: g.Key.Resource, Metric: metricWords(g.Key.Metric), Level: level})
 		}
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// ResolveAfter is how many times the recovery time all must have been quiet before what is mitigated is resolved.
+// ResolveAfter is how many times the recovery time customers must have been served before what is mitigated is resolved.
 const ResolveAfter = 3
 
 // View is what is known of an incident now; it replaces what the incident said before. Its slices are not changed afterwards.
@@ -33,7 +33,8 @@ type View struct {
 type Input struct {
 	View     View
 	Joined   []Attached // began to fire in this step
-	Ended    []Finding  // stopped firing in this step
+	Quietly  bool       // what joined is more of the same: no entry
+	Ended    []Finding  // stopped firing in this step, and left nothing of their subject
 	Warned   []Warning
 	Absorbed []string // ids of incidents merged into this one
 	// MergedInto ends the incident: it lives on there.
@@ -162,7 +163,7 @@ func (s *stepper) findings(in Input, opened bool) {
 	}
 	if len(in.Absorbed) > 0 {
 		s.log(EventFinding, "", "took in %s: %s", strings.Join(in.Absorbed, ", "), in.View.Title)
-	} else if len(in.Joined) > 0 && !opened && len(in.Warned) == 0 {
+	} else if len(in.Joined) > 0 && !in.Quietly && !opened && len(in.Warned) == 0 {
 		s.log(EventFinding, "", joinedReason(in.Joined))
 	}
 	if len(in.Ended) > 0 {
@@ -238,9 +239,9 @@ func (s *stepper) recover(in Input) {
 	case (s.i.State == Declared || s.i.State == Acknowledged) && in.Served >= in.Recovered && in.Served > 0:
 		s.i.State, s.i.MitigatedAt = Mitigated, s.now
 		s.log(EventMitigated, "", "requests have succeeded again for %s", in.Served)
-	case s.i.State == Mitigated && in.Quiet >= ResolveAfter*in.Recovered && in.Quiet > 0:
+	case s.i.State == Mitigated && in.Served >= ResolveAfter*in.Recovered && in.Quiet >= in.Recovered && in.Quiet > 0:
 		s.i.State, s.i.ResolvedAt, s.i.Page = Resolved, s.now, false
-		s.log(EventResolved, "", "nothing has been abnormal for %s", in.Quiet)
+		s.log(EventResolved, "", "requests have succeeded for %s and nothing at all has been abnormal for %s", in.Served, in.Quiet)
 	}
 }
 

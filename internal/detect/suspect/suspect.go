@@ -42,7 +42,7 @@ type Resource struct {
 // Low is a gauge that shows nothing.
 type Low struct {
 	Resource, Metric string
-	Level            float64
+	Level            float64 // of its limit; negative where it has none
 }
 
 // Change is a deploy, job, flag, …

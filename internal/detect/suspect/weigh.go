@@ -26,6 +26,7 @@ const (
 	pointsOnSaturated = -0.5 // on top of the resource's: less than its timing brings, so that bad timing loses to the resource itself
 	pointsUsesIt      = 0.3  // its target uses the resource that runs out
 	pointsNoTarget    = -0.5
+	pointsExplained   = -1.0 // a resource that ran out before explains what its target suffers
 	pointsRunning     = 0.7
 	pointsRecovery    = 1.5 // it ended, and then so did the trouble
 	pointsWentOn      = -1.0
@@ -59,11 +60,11 @@ type weigher struct {
 func (w *weigher) resource(r *Resource) *candidate {
 	c := &candidate{Suspect: incident.Suspect{Kind: incident.SuspectResource, ID: r.Name, Title: r.Name}}
 	c.add(pointsResource, "")
-	level := fmt.Sprintf("%s is at %.0f%% of its limit", r.Metric, r.Level*100)
+	level := fmt.Sprintf("%s at %.0f%% of the limit", r.Metric, r.Level*100)
 	if r.Full {
-		c.add(pointsFull, r.Metric+" has reached its limit")
+		c.add(pointsFull, r.Metric+" reached the limit")
 	} else if !r.ExhaustedAt.IsZero() {
-		c.add(0, level+fmt.Sprintf(" and runs out at about %s UTC by its trend", hm(r.ExhaustedAt)))
+		c.add(0, level+fmt.Sprintf(", which is reached at about %s UTC by the trend", hm(r.ExhaustedAt)))
 	} else {
 		c.add(0, level)
 	}
@@ -71,7 +72,7 @@ func (w *weigher) resource(r *Resource) *candidate {
 	if len(w.failing) == 0 {
 		c.add(pointsReach+pointsBefore, "")
 		if len(deps) > 0 {
-			c.add(0, fmt.Sprintf("%d depend on it", len(deps)))
+			c.add(0, fmt.Sprintf("%d services and resources depend on it", len(deps)))
 		}
 	} else {
 		hit := w.reach(r.Name, deps)
@@ -84,13 +85,31 @@ func (w *weigher) resource(r *Resource) *candidate {
 		w.healthy(c, r.Name, deps)
 	}
 	for _, l := range r.Low {
-		if strings.Contains(l.Metric, "lag") {
-			c.note(fmt.Sprintf("%s of %s stayed low (%.0f%% of its limit), but it never vouches for a primary", l.Metric, l.Resource, l.Level*100))
-		} else {
-			c.note(fmt.Sprintf("%s stayed low (%.0f%% of its limit)", l.Metric, l.Level*100))
+		text := fmt.Sprintf("%s of %s stayed low", l.Metric, l.Resource)
+		if l.Level >= 0 {
+			text += fmt.Sprintf(" (%.0f%% of its limit)", l.Level*100)
 		}
+		if strings.Contains(l.Metric, "lag") {
+			text += ", but it never vouches for a primary"
+		}
+		c.note(text)
 	}
 	return c
+}
+
+// settling is how long trouble takes to spread: before that, what is well proves nothing.
+const settling = 5 * time.Minute
+
+// explains names a resource in trouble that the node depends on.
+func (w *weigher) explains(node string) string {
+	up := w.in.Graph.Upstream(node, hops)
+	for i := range w.in.Resources {
+		r := &w.in.Resources[i]
+		if _, ok := up[r.Name]; ok && !r.FiredAt.After(w.onset) {
+			return r.Name
+		}
+	}
+	return ""
 }
 
 // healthy counts what should fail and does not.
@@ -106,7 +125,7 @@ func (w *weigher) healthy(c *candidate, node string, deps map[string]int) {
 			well = append(well, d)
 		}
 	}
-	if len(well) == 0 {
+	if len(well) == 0 || w.in.Now.Sub(w.onset) < settling {
 		return
 	}
 	slices.Sort(well)
@@ -164,7 +183,7 @@ func (w *weigher) relate(c *candidate, x *Change, resources map[string]*candidat
 		if !r.Trend.IsZero() {
 			return r.Trend, r.Metric + " began to climb"
 		}
-		return r.FiredAt, r.Metric + " was near its limit"
+		return r.FiredAt, r.Metric + " came near the limit"
 	}
 	if x.Target == "" {
 		c.add(pointsNoTarget, "its target is not known")
@@ -176,6 +195,9 @@ func (w *weigher) relate(c *candidate, x *Change, resources map[string]*candidat
 			if n == 1 && len(w.failing) > 3 {
 				c.note(fmt.Sprintf("%d other services fail as well", len(w.failing)-1))
 			}
+			if r := w.explains(x.Target); r != "" {
+				c.add(pointsExplained, r+" ran out before that, which explains these failures without it")
+			}
 			return w.onset, "failures began"
 		}
 	}
@@ -186,7 +208,7 @@ func (w *weigher) relate(c *candidate, x *Change, resources map[string]*candidat
 			if !r.Trend.IsZero() {
 				return r.Trend, r.Metric + " began to climb"
 			}
-			return r.FiredAt, r.Metric + " was near its limit"
+			return r.FiredAt, r.Metric + " came near the limit"
 		}
 	}
 	return time.Time{}, ""
