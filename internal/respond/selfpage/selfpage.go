@@ -76,8 +76,8 @@ type Pager struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	causes  map[Cause]*state
-	watched map[Cause]time.Duration
+	causes  map[Cause]map[string]*state // by reporter
+	watched map[Cause]map[string]time.Duration
 
 	open, bad *prometheus.GaugeVec
 	sent      *prometheus.CounterVec
@@ -127,7 +127,7 @@ func New(o Options) *Pager {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tocsin", Subsystem: "selfpage", Name: name, Help: help}, labels)
 	}
 	p := &Pager{cfg: o.Config, places: o.Places, now: o.Now, name: o.Name, log: o.Logger,
-		causes: map[Cause]*state{}, watched: map[Cause]time.Duration{},
+		causes: map[Cause]map[string]*state{}, watched: map[Cause]map[string]time.Duration{},
 		bad: gauge("unhealthy", "1 while a cause is reported or silent.", "cause"), open: gauge("open", "1 while a place has an open page of Tocsin about itself.", "cause", "place"),
 		sent: counter("deliveries_total", "Messages about Tocsin itself that a provider accepted.", "place"), failures: counter("delivery_failures_total", "Failed messages about Tocsin itself.", "place", "reason")}
 	for c := range Causes {
@@ -166,18 +166,31 @@ func Select(places []respond.Place, receivers []string) ([]respond.Place, error)
 	return out, nil
 }
 
+// Reporter is one part of the program that reports. Parts are kept apart: while ingest finds ClickHouse well and the
+// detector does not, there is trouble.
+type Reporter struct {
+	p    *Pager
+	name string
+}
+
+// From names the part that reports.
+func (p *Pager) From(name string) Reporter { return Reporter{p, name} }
+
 // Report says how a cause is now. A cause outside the closed set is a mistake of the program, and panics.
-func (p *Pager) Report(c Cause, healthy bool, detail string) {
+func (r Reporter) Report(c Cause, healthy bool, detail string) {
 	if _, ok := Causes[c]; !ok {
 		panic("selfpage: unknown cause " + string(c))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
-	s := p.causes[c]
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	now := r.p.now()
+	if r.p.causes[c] == nil {
+		r.p.causes[c] = map[string]*state{}
+	}
+	s := r.p.causes[c][r.name]
 	if s == nil {
 		s = &state{healthy: true, since: now}
-		p.causes[c] = s
+		r.p.causes[c][r.name] = s
 	}
 	if s.healthy != healthy {
 		s.healthy, s.since = healthy, now
@@ -186,16 +199,18 @@ func (p *Pager) Report(c Cause, healthy bool, detail string) {
 	if !healthy {
 		s.detail = respond.Cut(detail, 500)
 	}
-	p.bad.WithLabelValues(string(c)).Set(b2f(!healthy))
 }
 
-// Watch makes silence a trouble: a cause that nobody reports for within counts as unhealthy, because who hangs cannot
-// report that it hangs.
-func (p *Pager) Watch(c Cause, within time.Duration) {
-	p.Report(c, true, "")
-	p.mu.Lock()
-	p.watched[c] = within
-	p.mu.Unlock()
+// Watch makes silence a trouble: a cause that this part does not report for within counts as unhealthy, because who
+// hangs cannot report that it hangs.
+func (r Reporter) Watch(c Cause, within time.Duration) {
+	r.Report(c, true, "")
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	if r.p.watched[c] == nil {
+		r.p.watched[c] = map[string]time.Duration{}
+	}
+	r.p.watched[c][r.name] = within
 }
 
 func b2f(b bool) float64 {
@@ -223,22 +238,28 @@ type verdict struct {
 	detail         string
 }
 
+// verdict joins what all parts say: trouble since the first that has it, health since the last that found it.
 func (p *Pager) verdict(c Cause) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.causes[c]
-	if s == nil {
-		return verdict{}
-	}
-	v := verdict{known: true, healthy: s.healthy, since: s.since, detail: s.detail}
-	if within := p.watched[c]; within > 0 && s.healthy {
-		if silent := p.now().Sub(s.reported); silent > within {
-			v.healthy, v.since = false, s.reported.Add(within)
-			v.detail = fmt.Sprintf("no sign of life for %s", silent.Round(time.Second))
-			p.bad.WithLabelValues(string(c)).Set(1)
+	out := verdict{healthy: true}
+	for name, s := range p.causes[c] {
+		v := verdict{known: true, healthy: s.healthy, since: s.since, detail: s.detail}
+		if within := p.watched[c][name]; within > 0 && s.healthy {
+			if silent := p.now().Sub(s.reported); silent > within {
+				v.healthy, v.since = false, s.reported.Add(within)
+				v.detail = fmt.Sprintf("%s gives no sign of life for %s", name, silent.Round(time.Second))
+			}
+		}
+		switch {
+		case !out.known, out.healthy && !v.healthy:
+			out = v
+		case out.healthy == v.healthy && v.healthy == v.since.After(out.since):
+			out = v
 		}
 	}
-	return v
+	p.bad.WithLabelValues(string(c)).Set(b2f(!out.healthy))
+	return out
 }
 
 // Run pages and closes until ctx ends. It returns when all its goroutines have ended.
