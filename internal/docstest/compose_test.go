@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tocsin-project/tocsin/internal/app"
 )
 
 type compose struct {
@@ -77,6 +79,48 @@ func TestComposeFile(t *testing.T) {
 				t.Errorf("%s: volume %q is not declared", name, from)
 			}
 		}
+	}
+}
+
+// Tocsin starts in the container with the files that are mounted where it looks for them.
+func TestComposeConfiguration(t *testing.T) {
+	top := root(t)
+	data, err := os.ReadFile(filepath.Join(top, "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c compose
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	etc := t.TempDir()
+	for _, v := range c.Services["tocsin"].Volumes {
+		from, to, _ := strings.Cut(strings.TrimSuffix(v, ":ro"), ":")
+		if name, ok := strings.CutPrefix(to, "/etc/tocsin/"); ok {
+			content, err := os.ReadFile(filepath.Join(top, from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(etc, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(etc, "tocsin.yaml")
+	if said, err := app.CheckConfig(file); err != nil {
+		t.Error(err)
+	} else if text := strings.Join(said, "\n"); strings.Contains(text, "catalogue: 0") {
+		t.Errorf("the catalogue is not found: %s", text)
+	}
+	conf, err := app.LoadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := c.Services["kafka"].Environment["KAFKA_ADVERTISED_LISTENERS"]; !strings.Contains(want, "INTERNAL://"+conf.Kafka.Brokers[0]+",") {
+		t.Errorf("Tocsin asks %s for Kafka, which tells its clients %s", conf.Kafka.Brokers[0], want)
+	}
+	if conf.ClickHouse.Addresses[0] != "clickhouse:8123" || conf.Respond.DataDir != "/var/lib/tocsin" || !strings.HasSuffix(conf.HTTP.Listen, ":9460") {
+		t.Errorf("the configuration and docker-compose.yml disagree: %+v", conf)
 	}
 }
 

@@ -3,8 +3,10 @@ package docstest
 import (
 	"testing"
 
+	"github.com/tocsin-project/tocsin/internal/app"
 	"github.com/tocsin-project/tocsin/internal/catalogue"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
+	"github.com/tocsin-project/tocsin/internal/respond/receivers"
 	"github.com/tocsin-project/tocsin/internal/rule"
 )
 
@@ -20,6 +22,14 @@ var readers = map[string]func(name string, data []byte) error{
 	},
 	"pipeline": func(name string, data []byte) error {
 		_, err := pipeline.Parse(name, data)
+		return err
+	},
+	"routes": func(name string, data []byte) error {
+		_, err := receivers.Load(name, data)
+		return err
+	},
+	"config": func(name string, data []byte) error {
+		_, err := app.ParseConfig(name, data)
 		return err
 	},
 }
