@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/incident"
 )
@@ -40,12 +42,18 @@ func (t *Timeline) commit(ctx context.Context, tick detect.Tick, o detect.Output
 	if len(o.Checkpoint) > 0 {
 		blocks = append(blocks, checkpointBlock(tick, o.Checkpoint))
 	}
-	for _, b := range append(blocks, doneBlock(tick, o)) {
-		if err := t.db.insert(ctx, tickToken(tick.Number)+"/"+b.table, b); err != nil {
-			return err
-		}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, b := range blocks {
+		group.Go(func() error { return t.conclude(groupCtx, tick, b) })
 	}
-	return nil
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return t.conclude(ctx, tick, doneBlock(tick, o))
+}
+
+func (t *Timeline) conclude(ctx context.Context, tick detect.Tick, b *block) error {
+	return t.db.insert(ctx, tickToken(tick.Number)+"/"+b.table, b)
 }
 
 func conclusion(table string, tick detect.Tick, rows int) *block {

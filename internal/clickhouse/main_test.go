@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
 	"github.com/tocsin-project/tocsin/internal/chlocal/chlocaltest"
@@ -17,13 +18,13 @@ var start = time.Date(2026, 9, 13, 7, 0, 0, 0, time.UTC)
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 // empty opens a fresh database of the shared engine without a schema.
-func empty(t *testing.T) *DB {
+func empty(t testing.TB) *DB {
 	t.Helper()
 	addr, database := chlocaltest.NewDatabase(t)
 	return open(t, addr, database)
 }
 
-func open(t *testing.T, addr, database string) *DB {
+func open(t testing.TB, addr, database string) *DB {
 	t.Helper()
 	db, err := Open(Config{Addresses: []string{addr}, Database: database}, nil, nil)
 	if err != nil {
@@ -38,7 +39,7 @@ func open(t *testing.T, addr, database string) *DB {
 }
 
 // fresh opens a fresh database with the schema, for tests that change it.
-func fresh(t *testing.T) *DB {
+func fresh(t testing.TB) *DB {
 	t.Helper()
 	db := empty(t)
 	if err := db.Migrate(t.Context()); err != nil {
@@ -48,7 +49,7 @@ func fresh(t *testing.T) *DB {
 }
 
 // migrated opens a database with the schema and no rows. Tests that use it run one after the other.
-func migrated(t *testing.T) *DB {
+func migrated(t testing.TB) *DB {
 	t.Helper()
 	db := open(t, chlocaltest.StartShared(t), "emptied_for_each_test")
 	if err := db.Migrate(t.Context()); err != nil {
@@ -59,7 +60,7 @@ func migrated(t *testing.T) *DB {
 }
 
 // one reads a single value.
-func one[T any](t *testing.T, db *DB, sql string) (v T) {
+func one[T any](t testing.TB, db *DB, sql string) (v T) {
 	t.Helper()
 	if err := db.conn.QueryRow(context.Background(), sql).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", sql, err)
@@ -68,7 +69,7 @@ func one[T any](t *testing.T, db *DB, sql string) (v T) {
 }
 
 // truncate empties every table, and with that the engine's memory of tokens: much faster than a fresh schema.
-func truncate(t *testing.T, db *DB) {
+func truncate(t testing.TB, db *DB) {
 	t.Helper()
 	for _, table := range one[[]string](t, db, "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND engine != 'View' AND total_rows > 0 AND name != 'schema_migrations'") {
 		if err := db.conn.Exec(t.Context(), "TRUNCATE TABLE "+table+" SYNC"); err != nil {
@@ -76,3 +77,6 @@ func truncate(t *testing.T, db *DB) {
 		}
 	}
 }
+
+// equateEmpty: no list and an empty one are the same.
+var equateEmpty = cmpopts.EquateEmpty()

@@ -27,7 +27,7 @@ func (f *feeder) batch(s signal.Stream, records int) *ingest.Batch {
 		Marker: ingest.Marker{Records: uint64(records), Events: uint64(records), Revision: "test"}}
 }
 
-func (f *feeder) insert(t *testing.T, b *ingest.Batch) {
+func (f *feeder) insert(t testing.TB, b *ingest.Batch) {
 	t.Helper()
 	if err := f.store.Insert(t.Context(), b); err != nil {
 		t.Fatal(err)
