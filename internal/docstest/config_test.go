@@ -86,7 +86,7 @@ func TestReferenceOfConfigurationIsWhatTheCodeSays(t *testing.T) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, shown(v.Field(i), false), configMeaning[key])
 		}
 	}
-	generated(t, "docs/configuration.md", b.String()+"\n")
+	generated(t, "docs/configuration.md", "keys", b.String()+"\n")
 }
 
 // configRows writes a row for each key of a section, those of nested mappings with a dot.

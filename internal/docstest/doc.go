@@ -2,7 +2,7 @@
 // runs against the schema, commands and addresses exist, links lead somewhere, and the reference of rules is what the
 // code says. A block's fence names what it is:
 //
-//	```yaml rules      one of: rules, pipeline, catalogue, routes, config, labels
+//	```yaml rules      one of: rules, pipeline, catalogue, routes, config
 //	```sql             runs against a migrated, empty database
 //	```shell           lines of `tocsin`, `make`, `curl`; others are not looked at
 //	```text            is not looked at

@@ -2,8 +2,7 @@ package docstest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/respond"
+	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
 )
 
 // registrars is every package that has metrics.
@@ -23,6 +23,11 @@ var registrars = []func(prometheus.Registerer){
 	func(r prometheus.Registerer) { ingest.NewMetrics(r) },
 	func(r prometheus.Registerer) { kafka.NewMetrics(r) },
 	func(r prometheus.Registerer) { respond.NewMetrics(r) },
+	func(r prometheus.Registerer) { selfpage.New(selfpage.Options{Registry: r}) },
+	func(r prometheus.Registerer) {
+		conf := selfpage.HeartbeatConfig{URL: "http://127.0.0.1:1"}
+		_, _ = selfpage.NewHeartbeat(conf, "", nil, nil, nil, r)
+	},
 }
 
 // described collects what is registered, also vectors that have no value yet.
@@ -76,29 +81,13 @@ func metricsTable(t *testing.T) string {
 }
 
 func TestTableOfMetricsIsWhatTheCodeSays(t *testing.T) {
-	generated(t, "docs/operations.md", metricsTable(t))
+	generated(t, "docs/operations.md", "metrics", metricsTable(t))
 }
 
-// generated holds a page's generated part to what it should be, or with -update writes it.
-func generated(t *testing.T, page, want string) {
-	t.Helper()
-	file := filepath.Join(root(t), page)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+func TestTableOfCausesIsWhatTheCodeSays(t *testing.T) {
+	table := "\n| cause | Tocsin says |\n|---|---|\n"
+	for _, c := range slices.Sorted(maps.Keys(selfpage.Causes)) {
+		table += fmt.Sprintf("| `%s` | %s |\n", c, selfpage.Causes[c])
 	}
-	before, rest, ok := strings.Cut(string(data), generatedBegin)
-	old, after, ok2 := strings.Cut(rest, generatedEnd)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for what is generated", page)
-	}
-	if *update && !t.Failed() {
-		if err := os.WriteFile(file, []byte(before+generatedBegin+want+generatedEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if old != want {
-		t.Errorf("%s is behind the code: run go test ./internal/docstest -update", page)
-	}
+	generated(t, "docs/operations.md", "causes", table+"\n")
 }
