@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tocsin-project/tocsin/deploy"
 	"github.com/tocsin-project/tocsin/internal/scenario"
+	"github.com/tocsin-project/tocsin/internal/signal"
 	"github.com/tocsin-project/tocsin/internal/strictyaml"
 )
 
@@ -133,5 +135,51 @@ func TestNames(t *testing.T) {
 	names, err := scenario.Names(small())
 	if diff := cmp.Diff([]string{"x"}, names); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+}
+
+// TestShippedScenariosPlay checks of every scenario what its truth says: who is hit, and that quiet spans are quiet.
+func TestShippedScenariosPlay(t *testing.T) {
+	names, err := scenario.Names(deploy.Demo)
+	if err != nil || len(names) < 3 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	hit := map[string]int{"2026-09-13": 28, "2026-08-26": 6, "quiet": 0}
+	for _, name := range names {
+		if name == demo {
+			continue // has a test of its own
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := scenario.Load(deploy.Demo, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := play(t, s, s.Seed)
+			if len(d.truth.Impacts) != hit[name] {
+				t.Errorf("%d services are hit: %v", len(d.truth.Impacts), d.truth.Impacts)
+			}
+			for _, in := range d.truth.Labels.Incidents {
+				for service, im := range d.truth.Impacts {
+					if im.Onset.Before(in.Start) || im.Last.After(in.End.Add(time.Minute)) {
+						t.Errorf("%s is hit from %s to %s, the incident is from %s to %s", service, im.Onset, im.Last, in.Start, in.End)
+					}
+				}
+			}
+			checkTotals(t, d)
+			for _, q := range d.truth.Labels.Quiet {
+				loud := 0
+				for _, p := range d.truth.Paths() {
+					for at := q.From; at.Add(10 * time.Minute).Before(q.To); at = at.Add(10 * time.Minute) {
+						if sum := d.truth.Sum(p, at, at.Add(10*time.Minute)); sum.FailureRate() > 0.025 && sum.Outcomes[signal.Failure] > 6 {
+							loud++
+						}
+					}
+				}
+				if loud > 3 {
+					t.Errorf("%d loud spans in the quiet from %s to %s", loud, q.From, q.To)
+				}
+			}
+		})
 	}
 }
