@@ -72,7 +72,7 @@ func (r *Recording) All() iter.Seq2[signal.Event, error] {
 			yield(nil, fmt.Errorf("read recording: %w", err))
 			return
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // only read
 		in, done, err := decompress(r.Events, file)
 		if err != nil {
 			yield(nil, fmt.Errorf("read recording %s: %w", r.Events, err))
