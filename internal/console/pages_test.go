@@ -84,10 +84,12 @@ func TestPageNeverLooksCalmWhenBlind(t *testing.T) {
 	expect(t, page, "Tocsin itself has trouble", "ClickHouse does not answer since 08:41.", `role="alert"`)
 	refuse(t, page, calm...)
 
-	f.status = Status{}
-	_, page, _ = get(t, s, "/")
-	expect(t, page, "waiting for the first data")
-	refuse(t, page, calm...)
+	for leading, want := range map[bool]string{true: "waiting for the first data", false: "this process does not detect"} {
+		f.status = Status{Leading: leading}
+		_, page, _ = get(t, s, "/")
+		expect(t, page, want)
+		refuse(t, page, calm...)
+	}
 }
 
 func TestIndexPutsFirstWhatSomebodyMustActOn(t *testing.T) {

@@ -1,15 +1,19 @@
 package docstest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tocsin-project/tocsin/internal/app"
+	"github.com/tocsin-project/tocsin/internal/pipeline"
+	"github.com/tocsin-project/tocsin/pipelines"
 )
 
 type compose struct {
@@ -22,6 +26,8 @@ type compose struct {
 		Healthcheck struct{ Test []string }
 		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 		Environment map[string]string
+		Restart     string
+		Command     any
 	}
 	Volumes map[string]any
 }
@@ -57,6 +63,9 @@ func TestComposeFile(t *testing.T) {
 				t.Errorf("%s: port %q is open to the network", name, p)
 			}
 		}
+		if s.Restart == "no" {
+			continue // runs once
+		}
 		if len(s.Healthcheck.Test) < 2 || s.Healthcheck.Test[0] != "CMD" {
 			t.Errorf("%s has no health check", name)
 		} else if s.Healthcheck.Test[1] == "/usr/local/bin/tocsin" {
@@ -65,8 +74,12 @@ func TestComposeFile(t *testing.T) {
 			}
 		}
 		for other, on := range s.DependsOn {
-			if _, ok := c.Services[other]; !ok || on.Condition != "service_healthy" {
-				t.Errorf("%s does not wait for %s to be healthy", name, other)
+			want := "service_healthy"
+			if c.Services[other].Restart == "no" {
+				want = "service_completed_successfully"
+			}
+			if on.Condition != want {
+				t.Errorf("%s waits for %s to be %q, want %q", name, other, on.Condition, want)
 			}
 		}
 		for _, v := range s.Volumes {
@@ -79,6 +92,28 @@ func TestComposeFile(t *testing.T) {
 				t.Errorf("%s: volume %q is not declared", name, from)
 			}
 		}
+	}
+}
+
+// A topic that the shipped pipelines read and nobody has made would be an error in the log of a first start.
+func TestComposeMakesTheTopics(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root(t), "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c compose
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	set, err := pipeline.Load(pipelines.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprint(c.Services["topics"].Command)
+	_, made, _ := strings.Cut(script, "for topic in ")
+	made, _, _ = strings.Cut(made, ";")
+	if got := strings.Fields(made); !slices.Equal(slices.Sorted(slices.Values(got)), set.Topics()) {
+		t.Errorf("docker-compose.yml makes the topics %v, the pipelines read %v", got, set.Topics())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/strictyaml"
+	"github.com/tocsin-project/tocsin/rules"
 )
 
 // What a key means where the source leaves it to the package's reader. The comment in the source comes first.
@@ -129,4 +130,24 @@ func shown(v reflect.Value, required bool) string {
 
 func TestReferenceOfKindsIsWhatTheCodeSays(t *testing.T) {
 	generated(t, "docs/rules.md", "kinds", "\n"+reference(t)+"\n")
+}
+
+// Whoever is woken follows the link in the page.
+func TestRunbooksOfShippedRulesAreThere(t *testing.T) {
+	set, err := rule.LoadFS(rules.FS, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchors := map[string]bool{}
+	for _, p := range pages(t) {
+		for _, h := range heading.FindAllStringSubmatch(p.prose, -1) {
+			anchors[p.file+"#"+anchor(h[1])] = true
+		}
+	}
+	for _, r := range set.Rules() {
+		_, target, ours := strings.Cut(r.Annotations["runbook_url"].Value, "/blob/main/")
+		if !ours || !anchors[target] {
+			t.Errorf("%s: the runbook %q is not there", r.Alert, r.Annotations["runbook_url"].Value)
+		}
+	}
 }
