@@ -28,6 +28,7 @@ func (c *curve) at(t time.Duration) float64 {
 		}
 		x := float64(t-time.Duration(from.At)) / float64(to.At-from.At)
 		switch to.Shape {
+		case Linear, "":
 		case Step:
 			x = 0
 		case Approach:

@@ -66,6 +66,19 @@ func TestAnyWorldPlays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for slice := range s.Generate(1) {
+		at, n := slice.From, 0
+		for e := range slice.Events() {
+			if e.At().Before(at) || !e.At().Before(slice.To) {
+				t.Fatalf("event at %s after one at %s in the slice up to %s", e.At(), at, slice.To)
+			}
+			at = e.At()
+			n++
+		}
+		if n != slice.Len() {
+			t.Fatalf("%d of %d events", n, slice.Len())
+		}
+	}
 	d := play(t, s, 1)
 	im := d.truth.Impacts
 	if len(im) != 1 || im["web"].Onset.Before(time.Date(2030, 1, 2, 0, 0, 10, 0, time.UTC)) {

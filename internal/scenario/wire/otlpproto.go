@@ -10,7 +10,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// Tags of OTLP's fields, with their wire types: one byte each.
+// Tags of OTLP's fields, with their wire types (1 fixed, 2 with a length, else a varint): one byte each.
 const (
 	tagResourceSpans = 1<<3 | 2 // of TracesData
 	tagScopeSpans    = 2<<3 | 2 // of ResourceSpans
@@ -18,12 +18,12 @@ const (
 	tagTraceID       = 1<<3 | 2 // of Span, as the rest
 	tagSpanID        = 2<<3 | 2
 	tagName          = 5<<3 | 2
-	tagKind          = 6<<3 | 0
+	tagKind          = 6 << 3
 	tagStart         = 7<<3 | 1
 	tagEnd           = 8<<3 | 1
 	tagAttribute     = 9<<3 | 2
 	tagStatus        = 15<<3 | 2
-	tagStatusCode    = 3<<3 | 0 // of Status
+	tagStatusCode    = 3 << 3 // of Status
 )
 
 // section is the spans of one group, encoded, while a message is put together.
