@@ -22,6 +22,7 @@ type call struct {
 type naming struct {
 	operation string
 	access    signal.Access
+	routed    bool // a route says the access
 }
 
 // namer finds the operation and access of requests. The answers are kept: they depend on few words, and routes are
@@ -64,7 +65,7 @@ func (n *namer) find(c call) naming {
 			out.operation = r.Operation
 		}
 		if r.Access != nil {
-			out.access = *r.Access
+			out.access, out.routed = *r.Access, true
 		}
 		break
 	}

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
 	"github.com/tocsin-project/tocsin/internal/signal"
+	"github.com/tocsin-project/tocsin/internal/signal/signaljson"
 )
 
 var jsonEntry = Entry{
@@ -18,28 +20,26 @@ var jsonEntry = Entry{
 	New:     newJSON,
 }
 
+// jsonDecoder splits records into events and applies what the pipeline says of them; the form of one event is
+// signaljson's.
 type jsonDecoder struct {
 	stream signal.Stream
-	cfg    *pipeline.Requests
 	names  *namer
 	keep   map[string]string // attribute in events → name; nil keeps all as they are
-	sets   interner
-	pairs  []signal.Attr
-	parse  func(d *jsonDecoder, raw []byte, rec *ingest.Record, emit func(signal.Event)) error
+	sets   map[signal.Attributes]signal.Attributes
+
+	// State of the event that is being read.
+	raw  []byte
+	emit func(signal.Event)
+	bad  error
+	each func(signal.Event)
 }
 
 var _ ingest.Decoder = (*jsonDecoder)(nil)
 
-var jsonParsers = map[signal.Stream]func(d *jsonDecoder, raw []byte, rec *ingest.Record, emit func(signal.Event)) error{
-	signal.Requests: (*jsonDecoder).requestEvent,
-	signal.Gauges:   (*jsonDecoder).gaugeEvent,
-	signal.Tickets:  (*jsonDecoder).ticketEvent,
-	signal.Changes:  (*jsonDecoder).changeEvent,
-	signal.Alerts:   (*jsonDecoder).alertEvent,
-}
-
 func newJSON(p *pipeline.Pipeline) ingest.Decoder {
-	d := &jsonDecoder{stream: p.Stream, cfg: &p.Requests, names: newNamer(&p.Requests), parse: jsonParsers[p.Stream]}
+	d := &jsonDecoder{stream: p.Stream, names: newNamer(&p.Requests), sets: map[signal.Attributes]signal.Attributes{}}
+	d.each = d.event
 	if len(p.Requests.Attributes) > 0 {
 		d.keep = map[string]string{}
 		for name, from := range p.Requests.Attributes {
@@ -61,7 +61,7 @@ func (d *jsonDecoder) Decode(rec ingest.Record, emit func(signal.Event), reject 
 		return
 	}
 	if json.Valid(text) {
-		d.value(text, true, &rec, emit, reject)
+		d.value(text, true, emit, reject)
 		return
 	}
 	first := true
@@ -72,7 +72,7 @@ func (d *jsonDecoder) Decode(rec ingest.Record, emit func(signal.Event), reject 
 			continue
 		}
 		if json.Valid(line) {
-			d.value(line, false, &rec, emit, reject)
+			d.value(line, false, emit, reject)
 		} else if first {
 			reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: "not JSON: " + syntax(rec.Value)})
 			return
@@ -95,72 +95,66 @@ func syntax(text []byte) string {
 
 // value takes an object as an event and an array as several. whole tells that it is all of the record, which then need
 // not be repeated as a part.
-func (d *jsonDecoder) value(raw []byte, whole bool, rec *ingest.Record, emit func(signal.Event), reject func(ingest.DeadLetter)) {
-	if raw[0] == '[' {
-		var list []json.RawMessage
-		if err := json.Unmarshal(raw, &list); err != nil {
-			reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: err.Error()})
-			return
-		}
-		for _, item := range list {
-			d.object(bytes.TrimSpace(item), false, rec, emit, reject)
-		}
+func (d *jsonDecoder) value(raw []byte, whole bool, emit func(signal.Event), reject func(ingest.DeadLetter)) {
+	if raw[0] != '[' {
+		d.object(raw, whole, emit, reject)
 		return
 	}
-	d.object(raw, whole, rec, emit, reject)
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: err.Error()})
+		return
+	}
+	for _, item := range list {
+		d.object(item, false, emit, reject)
+	}
 }
 
-func (d *jsonDecoder) object(raw []byte, whole bool, rec *ingest.Record, emit func(signal.Event), reject func(ingest.DeadLetter)) {
-	var err error
-	if raw[0] == '{' {
-		err = d.parse(d, raw, rec, emit)
-	} else {
-		err = invalid("an event must be an object, not %s", cut(string(raw), 40))
+func (d *jsonDecoder) object(raw []byte, whole bool, emit func(signal.Event), reject func(ingest.DeadLetter)) {
+	letter := ingest.DeadLetter{Reason: ingest.ReasonInvalid}
+	if !whole {
+		letter.Payload = raw
+	}
+	if raw[0] != '{' {
+		letter.Detail = "an event must be an object, not " + cut(string(raw), 40)
+		reject(letter)
+		return
+	}
+	d.raw, d.emit, d.bad = raw, emit, d.checkType(raw)
+	err := d.bad
+	if err == nil {
+		err = cmp.Or(signaljson.Decode(raw, d.stream, d.each), d.bad)
 	}
 	if err == nil {
 		return
 	}
-	letter := ingest.DeadLetter{Reason: ingest.ReasonInvalid, Detail: err.Error()}
-	var field *eventError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &field):
-		letter.Reason = field.reason
-	case errors.As(err, &kind):
-		letter.Detail = fmt.Sprintf("%s must be %s, not %s", kind.Field, jsonKind(kind), kind.Value)
-	}
-	if !whole {
-		letter.Payload = raw
+	letter.Detail = err.Error()
+	var own *signaljson.Error
+	if errors.As(err, &own) {
+		letter.Reason = string(own.Reason)
 	}
 	reject(letter)
 }
 
-func jsonKind(e *json.UnmarshalTypeError) string {
-	switch k := e.Type.Kind().String(); k {
-	case "string":
-		return "a text"
-	case "uint64", "uint32", "int64":
-		return "a whole number of its range"
-	case "float64":
-		return "a number"
-	case "slice":
-		return "a list"
-	case "map", "struct":
-		return "an object"
-	default:
-		return k
+// checkType looks at the "type" of events in recordings; where it is given it must be this stream's.
+func (d *jsonDecoder) checkType(raw []byte) error {
+	if !bytes.Contains(raw, []byte(`"type"`)) {
+		return nil
 	}
+	var head struct {
+		Type scalar `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil || head.Type.text == "" || head.Type.text == typeNames[d.stream] {
+		return nil // what else is wrong is found later
+	}
+	return fmt.Errorf("type: %q does not belong into a pipeline of %s", cut(head.Type.text, 40), d.stream)
 }
 
-// eventError is a mistake in an event, with the reason of its dead letter.
-type eventError struct{ reason, text string }
-
-func (e *eventError) Error() string { return e.text }
-
-func invalid(format string, args ...any) error {
-	return &eventError{ingest.ReasonInvalid, fmt.Sprintf(format, args...)}
-}
-
-func missing(field string) error {
-	return &eventError{ingest.ReasonMissing, field + " is missing"}
+// typeNames are the words of recordings.
+var typeNames = map[signal.Stream]string{
+	signal.Requests: "request",
+	signal.Gauges:   "gauge",
+	signal.Tickets:  "ticket",
+	signal.Changes:  "change",
+	signal.Alerts:   "alert",
 }

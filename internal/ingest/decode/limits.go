@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -57,3 +59,5 @@ func (in *interner) of(pairs []signal.Attr) signal.Attributes {
 	in.sets[string(in.buf)] = a
 	return a
 }
+
+func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

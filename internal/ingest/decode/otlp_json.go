@@ -15,7 +15,7 @@ import (
 var otlpJSONEntry = Entry{
 	Name:    "otlp_json",
 	Summary: "OpenTelemetry spans as OTLP/JSON: ids in hexadecimal, 64-bit numbers as texts or numbers, kinds and codes as numbers or names.",
-	Example: `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"checkout"}}]},"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"/pay","kind":2,"startTimeUnixNano":"1757752979000000000","endTimeUnixNano":"1757752980000000000","attributes":[{"key":"http.route","value":{"stringValue":"/pay/{account}"}},{"key":"http.response.status_code","value":{"intValue":"500"}}]}]}]}]}`,
+	Example: `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"checkout"}}]},"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"POST /pay/{account}","kind":2,"startTimeUnixNano":"1757752979000000000","endTimeUnixNano":"1757752980000000000","attributes":[{"key":"http.request.method","value":{"stringValue":"POST"}},{"key":"http.route","value":{"stringValue":"/pay/{account}"}},{"key":"http.response.status_code","value":{"intValue":"500"}}]}]}]}]}`,
 	New:     func(p *pipeline.Pipeline) ingest.Decoder { return &otlpJSON{m: newMapper(&p.Requests)} },
 }
 

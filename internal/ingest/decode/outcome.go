@@ -19,10 +19,10 @@ type ending struct {
 // status is the protocol status as text, for samples and rules.
 func (e *ending) status() string {
 	switch {
+	case e.grpc != "":
+		return grpcName(e.grpc) // HTTP's is 200 then, whatever happened
 	case e.http != 0:
 		return httpText(e.http)
-	case e.grpc != "":
-		return grpcName(e.grpc)
 	}
 	return ""
 }
