@@ -136,9 +136,10 @@ func (d *DB) settings(ctx context.Context, token string) (ch.Settings, error) {
 	}
 	maps.DeleteFunc(all, func(name string, _ any) bool { return !known[name] })
 	if token == "" {
-		all["insert_deduplicate"] = 0
-		delete(all, "deduplicate_insert")
-		delete(all, "deduplicate_insert_select")
+		all["insert_deduplicate"] = 0 // which counts for nothing where deduplicate_insert is known
+		if known["deduplicate_insert"] {
+			all["deduplicate_insert"] = "disable"
+		}
 	} else {
 		all["insert_deduplication_token"] = token
 	}

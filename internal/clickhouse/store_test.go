@@ -224,6 +224,9 @@ func TestEndedLifeHoldsNobodyUp(t *testing.T) {
 func TestLargestBatchIsOneBlock(t *testing.T) {
 	db := migrated(t)
 	b := requests(0, 10, blockRowsMax-1)
+	for i := range b.Cells {
+		b.Cells[i].Key.Service = fmt.Sprint("s", i%100)
+	}
 	if err := NewStore(db).Insert(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS findings
     `annotations` Map(LowCardinality(String), String) COMMENT 'annotations of the rule, filled in',
     `explain` String COMMENT 'one sentence: the counts and what they were held against',
     `partial` UInt8 COMMENT '1 if part of the data was missing',
-    `inserted_at` DateTime('UTC') MATERIALIZED now() COMMENT 'wall clock of the insert'
+    `inserted_at` DateTime('UTC') MATERIALIZED now() COMMENT 'wall clock of the insert',
+    INDEX by_at at TYPE minmax GRANULARITY 1
 )
 {{template "conclusion_storage"}}
 ORDER BY (tick, position)
@@ -84,7 +85,8 @@ CREATE TABLE IF NOT EXISTS incident_events
     `suspect_score` Float64 COMMENT 'how probable it is, from 0 to 1',
     `labels` Map(LowCardinality(String), String) COMMENT 'labels that routes match on',
     `after` String COMMENT 'the whole incident after the event, JSON' CODEC(ZSTD(3)),
-    `inserted_at` DateTime64(3, 'UTC') MATERIALIZED now64(3) COMMENT 'wall clock of the insert'
+    `inserted_at` DateTime64(3, 'UTC') MATERIALIZED now64(3) COMMENT 'wall clock of the insert',
+    INDEX by_incident incident TYPE bloom_filter GRANULARITY 1
 )
 {{template "conclusion_storage"}}
 ORDER BY (tick, position)

@@ -55,9 +55,9 @@ func (t *Timeline) AddCells(cells []signal.Cell) {
 }
 
 // AddGauges feeds measurements.
-func (t *Timeline) AddGauges(rows []signal.Gauge) {
-	t.past.add(func(r *rowsOf) {
-		for _, g := range rows {
+func (t *Timeline) AddGauges(fed []signal.Gauge) {
+	t.past.add(func(r *rows) {
+		for _, g := range fed {
 			g.Time = stored(g.Time)
 			r.gauges = append(r.gauges, g)
 		}
@@ -65,9 +65,9 @@ func (t *Timeline) AddGauges(rows []signal.Gauge) {
 }
 
 // AddTickets feeds tickets; of one id only the first counts.
-func (t *Timeline) AddTickets(rows []signal.Ticket) {
-	t.past.add(func(r *rowsOf) {
-		for _, e := range rows {
+func (t *Timeline) AddTickets(fed []signal.Ticket) {
+	t.past.add(func(r *rows) {
+		for _, e := range fed {
 			e.Time, e.Tags = stored(e.Time), slices.Clone(e.Tags)
 			r.tickets = append(r.tickets, e)
 		}
@@ -75,9 +75,9 @@ func (t *Timeline) AddTickets(rows []signal.Ticket) {
 }
 
 // AddChanges feeds changes; of one id and phase only the first counts.
-func (t *Timeline) AddChanges(rows []signal.Change) {
-	t.past.add(func(r *rowsOf) {
-		for _, e := range rows {
+func (t *Timeline) AddChanges(fed []signal.Change) {
+	t.past.add(func(r *rows) {
+		for _, e := range fed {
 			e.Time = stored(e.Time)
 			r.changes = append(r.changes, e)
 		}
@@ -85,18 +85,16 @@ func (t *Timeline) AddChanges(rows []signal.Change) {
 }
 
 // AddAlerts feeds alerts of other systems.
-func (t *Timeline) AddAlerts(rows []signal.Alert) {
-	t.past.add(func(r *rowsOf) {
-		for _, e := range rows {
+func (t *Timeline) AddAlerts(fed []signal.Alert) {
+	t.past.add(func(r *rows) {
+		for _, e := range fed {
 			e.Time, e.StartsAt, e.EndsAt = stored(e.Time), stored(e.StartsAt), stored(e.EndsAt)
 			r.alerts = append(r.alerts, e)
 		}
 	})
 }
 
-type rowsOf = rows
-
-func (p *past) add(f func(*rowsOf)) {
+func (p *past) add(f func(*rows)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(&p.rows)
@@ -175,13 +173,13 @@ func (p *past) take(tick detect.Tick) (*detect.Inputs, error) {
 }
 
 // cut takes the rows in front of offset end off the list.
-func cut[T any](rows *[]T, base *int64, end int64) []T {
+func cut[T any](from *[]T, base *int64, end int64) []T {
 	n := int(end - *base)
 	if n == 0 {
 		return nil
 	}
-	out := slices.Clone((*rows)[:n])
-	*rows = slices.Delete(*rows, 0, n)
+	out := slices.Clone((*from)[:n])
+	*from = slices.Delete(*from, 0, n)
 	*base = end
 	return out
 }
