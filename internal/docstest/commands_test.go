@@ -99,7 +99,7 @@ func understood(args []string) (string, bool) {
 	if len(path) == 0 {
 		return "", true
 	}
-	return "unknown command", strings.Contains(out.String(), "tocsin "+path[0])
+	return "unknown command", strings.Contains(out.String(), "tocsin "+strings.Join(path, " "))
 }
 
 func reachable(mux *http.ServeMux, args []string) string {
@@ -126,7 +126,7 @@ func reachable(mux *http.ServeMux, args []string) string {
 
 // The checks above must be able to fail.
 func TestChecksRefuse(t *testing.T) {
-	for _, args := range [][]string{{"explode"}, {"run", "--confg", "x"}, {"incident", "list", "--every"}, {"incident", "frobnicate", "--by", "x"}} {
+	for _, args := range [][]string{{"explode"}, {"run", "--confg", "x"}, {"incident", "list", "--every"}, {"incident", "frobnicate", "ID"}, {"incident", "frobnicate"}} {
 		if _, ok := understood(args); ok {
 			t.Errorf("tocsin %s is accepted", strings.Join(args, " "))
 		}
