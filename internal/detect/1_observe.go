@@ -115,9 +115,13 @@ func (d *Detector) observeCell(c *signal.Cell) {
 	s := d.paths.get(signal.Key{Path: c.Key.Path}, area)
 	s.add(b, c, d.bounds, true)
 	s.addLeaf(b, c)
-	for _, names := range d.slices {
-		if k, ok := narrow(c.Key, names); ok {
-			d.slice.get(k, area).add(b, c, d.bounds, false)
+	if c.Key.Attributes != "" {
+		for i, names := range d.slices {
+			if k, ok := narrow(c.Key, names); ok {
+				s := d.slice.get(k, area)
+				s.set = i
+				s.add(b, c, d.bounds, false)
+			}
 		}
 	}
 	if b > d.known[c.Key.Service] {

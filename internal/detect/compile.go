@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -23,6 +22,7 @@ type compiled struct {
 	eval     evaluator
 	bound    int        // index of the latency bound, −1 for none
 	names    [][]string // sets of attribute names to judge single values of
+	sets     []int      // the same as places in Detector.slices
 
 	active map[incident.FindingKey]*finding
 }
@@ -70,6 +70,9 @@ func (d *Detector) compile() {
 		d.slices = append(d.slices, sets[k])
 	}
 	for _, c := range d.rules {
+		for _, s := range c.names {
+			c.sets = append(c.sets, slices.IndexFunc(d.slices, func(o []string) bool { return slices.Equal(o, s) }))
+		}
 		if p, ok := c.Params.(*rule.Latency); ok {
 			c.bound = slices.Index(d.bounds, latencyBound{p.SlowerThan.Std()})
 		}
@@ -99,8 +102,5 @@ func joined(names []string) string {
 	return s
 }
 
-// family is the kind of evidence that a kind of rule gives.
+// telemetry tells kinds that judge requests.
 func telemetry(kind string) bool { return kind == "failure_rate" || kind == "latency" }
-
-// firstNonEmpty helps labels that take the first name that applies.
-func firstNonEmpty(s ...string) string { return cmp.Or(s...) }

@@ -91,11 +91,13 @@ func (s *series) UnmarshalJSON(b []byte) error {
 		for range r.len() {
 			p.slow = append(p.slow, r.uint())
 		}
+		p.slowBefore = make([]uint64, len(p.slow))
 		for range r.len() {
 			p.accounts = append(p.accounts, r.fixed())
 		}
 		s.points = append(s.points, p)
 	}
+	s.accumulate(0)
 	for range r.len() {
 		l := &leaf{attributes: signal.Attributes(r.text())}
 		for range r.len() {

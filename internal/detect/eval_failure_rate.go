@@ -3,6 +3,7 @@ package detect
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -13,10 +14,11 @@ import (
 const (
 	// sliceLift is how much worse than the whole path a slice has to be to be a finding of its own.
 	sliceLift = 2
-	// A window of longWindow or more must be bad in its last part, too: what is over must not be reported for as long as
-	// the window remembers it. The idea is the short window of multi-window burn rates (SRE workbook, chapter 5).
-	longWindow = 10 * time.Minute
-	lastPart   = 5
+	// The last part of a window must be bad, too, at least half as bad as the whole has to be: what is over must not be
+	// reported for as long as the window remembers it. The idea is the short window of multi-window burn rates (SRE
+	// workbook, chapter 5); a burst of half a minute ends with itself.
+	lastPart  = 5
+	lastShare = 0.5
 	// lastRequests is how many requests the last part needs to be asked.
 	lastRequests = 5
 )
@@ -25,7 +27,7 @@ const (
 func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p := r.Params.(*rule.FailureRate)
 	e := rate{
-		rule: r, match: &p.Match, names: r.names, window: p.Window.Std(), above: float64(p.Above),
+		rule: r, match: &p.Match, names: r.sets, window: p.Window.Std(), above: float64(p.Above),
 		minRequests: p.MinRequests, minBad: p.MinFailures, timesUsual: p.TimesUsual, bad: p.BadOutcomes(),
 	}
 	e.sum = func(s *series, window int64) (n, b uint64) {
@@ -44,7 +46,7 @@ func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p := r.Params.(*rule.Latency)
 	e := rate{
-		rule: r, match: &p.Match, names: r.names, window: p.Window.Std(), above: float64(p.Above),
+		rule: r, match: &p.Match, names: r.sets, window: p.Window.Std(), above: float64(p.Above),
 		minRequests: p.MinRequests, minBad: 1, timesUsual: p.TimesUsual,
 		verb: "took longer than " + p.SlowerThan.String(),
 	}
@@ -60,7 +62,7 @@ func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
 type rate struct {
 	rule        *compiled
 	match       *rule.PathMatch
-	names       [][]string
+	names       []int // sets of attributes whose slices are judged
 	window      time.Duration
 	above       float64
 	minRequests uint64
@@ -84,9 +86,9 @@ func (e *rate) run(d *Detector, t int64, yield func(verdict)) {
 			}
 		}
 	}
-	for _, names := range e.names {
+	if len(e.names) > 0 {
 		for _, s := range d.slice.order {
-			if !named(s.key.Attributes, names) || !e.match.MatchesAttributes(s.key.Attributes) {
+			if !slices.Contains(e.names, s.set) || !e.match.MatchesAttributes(s.key.Attributes) {
 				continue
 			}
 			// A path that goes on while a slice of it is silent has no missing data: nobody asks for that slice any more.
@@ -114,17 +116,6 @@ func (e *rate) whole(d *Detector, p signal.Path) float64 {
 	return float64(b) / math.Max(float64(n), 1)
 }
 
-func named(a signal.Attributes, names []string) bool {
-	i := 0
-	for n := range a.All() {
-		if i >= len(names) || names[i] != n {
-			return false
-		}
-		i++
-	}
-	return i == len(names)
-}
-
 // judge gives no verdict for a healthy series without a finding, nor for one whose data is missing; flow is the series whose
 // traffic tells that.
 func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
@@ -135,9 +126,9 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 	share := float64(b) / math.Max(float64(n), 1)
 	abnormal := b >= max(e.minBad, 1) && n >= e.minRequests && share > e.above
 	usual, known := 0.0, false
-	if abnormal && e.window >= longWindow {
-		ln, lb := e.sum(s, buckets(e.window)/lastPart)
-		abnormal = ln < lastRequests || float64(lb) > e.above*float64(ln)
+	if abnormal {
+		ln, lb := e.sum(s, max(3, buckets(e.window)/lastPart))
+		abnormal = ln < lastRequests || float64(lb) > lastShare*e.above*float64(ln)
 	}
 	if abnormal {
 		usual, known = e.usual(s)

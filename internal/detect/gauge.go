@@ -137,6 +137,9 @@ func (g *gauge) trendOver(now, window int64) (tr trend) {
 	if len(ps) < 6 {
 		return tr
 	}
+	if last, first := ps[len(ps)-1-len(ps)/6].y, ps[len(ps)/6].y; last-first < minRise/4 {
+		return tr // far from rising: not worth a fit
+	}
 	tr.points, tr.span = len(ps), int64(ps[len(ps)-1].x-ps[0].x)
 	tr.slope = theilSen(ps)
 	tr.recent = theilSen(ps[len(ps)-max(len(ps)/3, 4):])

@@ -12,6 +12,9 @@ import (
 // forecastStands is for how long a forecast must have stood before it may wake somebody.
 const forecastStands = 2 * time.Minute
 
+// coasting is after how long without a bad evaluation a finding that is kept firing no longer weighs.
+const coasting = 30 * time.Second
+
 // points are the weight of an incident's evidence under the rule that gives it most.
 type points struct {
 	rule      *compiled
@@ -94,7 +97,7 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 	services := map[string]bool{}
 	var share float64
 	var worst string
-	var dependents int
+	var dependents, bad int
 	var resource string
 	for i := range x.Members {
 		m := &x.Members[i]
@@ -102,6 +105,11 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 			continue
 		}
 		f := &m.Finding
+		live := d.finding(f.Key)
+		if live == nil || f.State != incident.Unknown && now.Sub(live.Last) >= coasting {
+			continue // kept firing, but not seen bad any more
+		}
+		bad++
 		switch {
 		case telemetry(f.Kind):
 			services[f.Key.Service] = true
@@ -109,8 +117,7 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 				share, worst = f.Value, f.Explain
 			}
 		case f.Kind == "saturation":
-			live := d.finding(f.Key)
-			if live == nil || now.Sub(f.FiredAt) < forecastStands {
+			if now.Sub(f.FiredAt) < forecastStands {
 				continue
 			}
 			soon := !live.Exhausted.IsZero() && live.Exhausted.Sub(now) <= p.ExhaustedIn.Std()
@@ -140,6 +147,9 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 	add(float64(len(services))/p.Services, plural(len(services), "service")+" failing")
 	add(share/float64(p.Share), worst)
 	n := x.Accounts.Estimate()
+	if bad == 0 {
+		n = 0 // they were affected; nobody is now
+	}
 	add(float64(n)/p.Accounts, fmt.Sprintf("at least %d accounts", n))
 	texts := make([]string, 0, len(parts))
 	for _, q := range parts {

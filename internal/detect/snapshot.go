@@ -108,9 +108,13 @@ func (d *Detector) restoreTable(t *table, from []series, sameBounds bool) {
 			// The counts are of other bounds than the rules now name; an hour fills them anew.
 			s.usualSlow, s.usualTimed = nil, 0
 			for j := range s.points {
-				s.points[j].slow, s.points[j].timed = nil, 0
+				s.points[j].slow, s.points[j].slowBefore, s.points[j].timed = nil, nil, 0
 			}
 		}
+		s.set = slices.IndexFunc(d.slices, func(names []string) bool {
+			k, ok := narrow(s.key, names)
+			return ok && k == s.key
+		})
 		t.insert(s)
 	}
 }

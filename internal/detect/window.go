@@ -32,6 +32,9 @@ type point struct {
 	timed    uint64   // requests with a known latency
 	slow     []uint64 // of these, slower than each bound that a rule names
 	accounts signal.Sketch
+	// before are the sums over all points before this one, so that a window of any length costs two look-ups.
+	before     counts
+	slowBefore []uint64
 }
 
 func (p *point) add(c *signal.Cell, bounds []latencyBound, accounts bool) {
@@ -41,7 +44,8 @@ func (p *point) add(c *signal.Cell, bounds []latencyBound, accounts bool) {
 	if len(bounds) > 0 {
 		p.timed += c.Latency.Total()
 		if p.slow == nil {
-			p.slow = make([]uint64, len(bounds))
+			p.slow = make([]uint64, 2*len(bounds))
+			p.slow, p.slowBefore = p.slow[:len(bounds):len(bounds)], p.slow[len(bounds):]
 		}
 		for i, b := range bounds {
 			p.slow[i] += c.Latency.Above(b.Duration)
@@ -76,6 +80,7 @@ var onlyFailures = [signal.NumOutcomes]bool{signal.Failure: true}
 type series struct {
 	key     signal.Key
 	area    string
+	set     int // of a slice: the place of its attributes' names in Detector.slices
 	points  []point
 	last    int64   // newest bucket with data
 	spacing float64 // usual number of buckets between two with data
@@ -91,8 +96,8 @@ type series struct {
 
 // add counts a cell and returns the point it went into.
 func (s *series) add(bucket int64, c *signal.Cell, bounds []latencyBound, accounts bool) {
-	i, found := slices.BinarySearchFunc(s.points, bucket, func(p point, b int64) int { return int(p.bucket - b) })
-	if !found {
+	i := s.find(bucket)
+	if i == len(s.points) || s.points[i].bucket != bucket {
 		s.points = slices.Insert(s.points, i, point{bucket: bucket})
 		if bucket > s.last {
 			if s.last > 0 {
@@ -105,6 +110,42 @@ func (s *series) add(bucket int64, c *signal.Cell, bounds []latencyBound, accoun
 		}
 	}
 	s.points[i].add(c, bounds, accounts)
+	s.accumulate(i)
+}
+
+// find is the place of the first point at or after a bucket.
+func (s *series) find(bucket int64) int {
+	lo, hi := 0, len(s.points)
+	if hi > 0 && s.points[hi-1].bucket < bucket {
+		return hi
+	}
+	for lo < hi {
+		m := (lo + hi) / 2
+		if s.points[m].bucket < bucket {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
+}
+
+// accumulate brings the sums of the points from i on up to date: of the last alone, but for late rows.
+func (s *series) accumulate(from int) {
+	for i := from; i < len(s.points); i++ {
+		p := &s.points[i]
+		if i == 0 {
+			continue // sums are only ever compared, so they may begin at anything
+		}
+		q := &s.points[i-1]
+		for o := range p.before.outcomes {
+			p.before.outcomes[o] = q.before.outcomes[o] + q.outcomes[o]
+		}
+		p.before.timed = q.before.timed + q.timed
+		for b := range min(len(p.slow), len(q.slow)) {
+			p.slowBefore[b] = q.slowBefore[b] + q.slow[b]
+		}
+	}
 }
 
 // trim forgets what no window reaches any more. It copies rarely, not each step.
@@ -132,18 +173,17 @@ func (s *series) trim(now int64) {
 
 // sum adds up the buckets in [from, to); bound is the index of a latency bound, or −1.
 func (s *series) sum(from, to int64, bound int) (c counts) {
-	for i := len(s.points) - 1; i >= 0 && s.points[i].bucket >= from; i-- {
-		p := &s.points[i]
-		if p.bucket >= to {
-			continue
-		}
-		for o, n := range p.outcomes {
-			c.outcomes[o] += n
-		}
-		c.timed += p.timed
-		if bound >= 0 && bound < len(p.slow) {
-			c.slow += p.slow[bound]
-		}
+	i, j := s.find(from), s.find(to)-1
+	if i > j {
+		return c
+	}
+	p, q := &s.points[i], &s.points[j]
+	for o := range c.outcomes {
+		c.outcomes[o] = q.before.outcomes[o] + q.outcomes[o] - p.before.outcomes[o]
+	}
+	c.timed = q.before.timed + q.timed - p.before.timed
+	if bound >= 0 && bound < len(q.slow) && bound < len(p.slow) {
+		c.slow = q.slowBefore[bound] + q.slow[bound] - p.slowBefore[bound]
 	}
 	return c
 }
@@ -169,7 +209,7 @@ func (s *series) learn(now int64) {
 	if upTo <= s.usualTo {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(s.points, s.usualTo+1, func(p point, b int64) int { return int(p.bucket - b) })
+	i := s.find(s.usualTo + 1)
 	for ; i < len(s.points) && s.points[i].bucket <= upTo; i++ {
 		p := &s.points[i]
 		if p.bucket <= s.quietTo {
