@@ -1,6 +1,10 @@
 package clickhouse
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,4 +91,44 @@ func TestContract(t *testing.T) {
 			},
 		}
 	})
+}
+
+// Detectors that claim one tick at the same moment: one record stays, and whoever is not superseded works on that one.
+func TestClaimersOfOneTickAgree(t *testing.T) {
+	db := migrated(t)
+	const claimers, ticks = 4, 5
+	lines := make([]*Timeline, claimers)
+	epochs := make([]uint64, claimers)
+	for i := range lines {
+		lines[i] = NewTimeline(db)
+		var err error
+		if epochs[i], err = lines[i].Lead(t.Context(), "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := uint64(1); n <= ticks; n++ {
+		claimed := make([]detect.Inputs, claimers)
+		errs := make([]error, claimers)
+		var group sync.WaitGroup
+		for i, line := range lines {
+			group.Go(func() {
+				claimed[i], errs[i] = line.Claim(context.Background(), detect.Tick{Number: n, Epoch: epochs[i], To: at(int(n)*100 + i)})
+			})
+		}
+		group.Wait()
+		for i, err := range errs[:claimers-1] {
+			if !errors.Is(err, detect.ErrSuperseded) {
+				t.Errorf("tick %d, claimer %d of %d: %v, want ErrSuperseded", n, i, claimers, err)
+			}
+		}
+		if errs[claimers-1] != nil {
+			t.Fatal(errs[claimers-1])
+		}
+		if got := one[int64](t, db, "SELECT toUnixTimestamp64Milli(any(`to`)) FROM ticks WHERE tick = "+fmt.Sprint(n)); got != claimed[claimers-1].Tick.To.UnixMilli() {
+			t.Errorf("tick %d is stored to %v, and the leader works on %v", n, fromMillis(got), claimed[claimers-1].Tick.To)
+		}
+	}
+	if rows := one[uint64](t, db, "SELECT count() FROM ticks"); rows != ticks {
+		t.Errorf("%d rows for %d ticks", rows, ticks)
+	}
 }
