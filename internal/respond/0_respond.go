@@ -1,12 +1,14 @@
 package respond
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -214,4 +216,29 @@ func (l *Loop) kick(context.Context) bool {
 		}
 	}
 	return true
+}
+
+// SetSilences takes the silences in force from now on; they are checked again right before each first message.
+func (l *Loop) SetSilences(s []Silence) {
+	l.mu.Lock()
+	l.planner.SetSilences(slices.Clone(s))
+	l.mu.Unlock()
+	l.kick(context.Background())
+}
+
+// Records copies what the outbox knows of one incident, or of all for an empty id: what each place should have been told,
+// what it has been told, and how the attempts went. It is for pages and commands that show this.
+func (l *Loop) Records(incidentID string) []Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Record
+	for _, r := range l.planner.records {
+		if incidentID == "" || r.Incident == incidentID || slices.Contains(r.Members, incidentID) {
+			out = append(out, *r)
+		}
+	}
+	slices.SortFunc(out, func(a, b Record) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.key(), b.key()))
+	})
+	return out
 }

@@ -32,7 +32,6 @@ type Planner struct {
 	told      map[string]bool        // incidents that a late summary named
 	gates     map[string]*gate
 	dirty     map[string]bool
-	started   time.Time
 }
 
 type tracked struct {
@@ -100,9 +99,6 @@ func (p *Planner) Observe(e incident.Event, fresh bool) {
 
 // Plan brings every record up to what should be said by now.
 func (p *Planner) Plan(now time.Time) {
-	if p.started.IsZero() {
-		p.started = now
-	}
 	if !p.known || p.Behind() {
 		return
 	}

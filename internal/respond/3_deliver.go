@@ -36,7 +36,7 @@ func (p *Planner) Restore(values map[string][]byte, now time.Time) (unreadable [
 			continue
 		}
 		if r.InFlight {
-			r.InFlight, r.Uncertain = false, true
+			r.InFlight, r.Uncertain = false, r.Uncertain || r.Step == ActionOpen
 			r.NextAt = time.Time{}
 		}
 		if pl := p.places[r.Place]; pl != nil && pl.Pages && r.Joined == "" && r.Want.Status == Closed && r.Got.Status == Closed &&
@@ -111,11 +111,15 @@ func (p *Planner) Take(place string, now time.Time) (Step, bool, time.Time) {
 	best.InFlight = true
 	best.Attempts++
 	p.touch(best, true)
-	return Step{
-		Record: best.key(), Place: place, Incident: best.Incident, Receiver: best.Receiver, Said: best.Want,
-		Delivery: Delivery{Action: best.Step, Key: best.Key, Uncertain: best.Uncertain, Since: best.Since,
-			Notice: best.Notice, Notes: slices.Clone(best.Notes), Dropped: best.Dropped},
-	}, true, time.Time{}
+	d := Delivery{Action: best.Step, Key: best.Key, Since: best.Since, Notice: best.Notice, Dropped: best.Dropped}
+	switch best.Step {
+	case ActionOpen:
+		d.Uncertain = best.Uncertain
+	case ActionNote:
+		d.Notes, d.Uncertain = best.batch(now)
+		d.Since = best.BatchSince
+	}
+	return Step{Record: best.key(), Place: place, Incident: best.Incident, Receiver: best.Receiver, Said: best.Want, Delivery: d}, true, time.Time{}
 }
 
 func urgency(a, b *Record) int {
@@ -154,7 +158,7 @@ func (p *Planner) Done(s Step, receipt Receipt, sendErr *SendError, now time.Tim
 	p.touch(r, true)
 	g, pl := p.gate(s.Place), p.places[s.Place]
 	if sendErr != nil {
-		p.failed(r, g, sendErr, now)
+		p.failed(r, g, s.Delivery, sendErr, now)
 		return
 	}
 	g.failures = 0
@@ -172,7 +176,7 @@ func (p *Planner) Done(s Step, receipt Receipt, sendErr *SendError, now time.Tim
 			last = s.Delivery.Notes[n-1].Sequence
 		}
 		r.Notes = slices.DeleteFunc(r.Notes, func(n Note) bool { return n.Sequence <= last })
-		r.Dropped = max(0, r.Dropped-s.Delivery.Dropped)
+		r.Dropped, r.Batch = max(0, r.Dropped-s.Delivery.Dropped), 0
 	case edits:
 		r.Got, r.EditedAt = s.Said, now
 	case a == ActionOpen:
@@ -184,12 +188,20 @@ func (p *Planner) Done(s Step, receipt Receipt, sendErr *SendError, now time.Tim
 	case a == ActionClose:
 		r.Got.Status, r.Got.Sequence = Closed, s.Said.Sequence
 	}
-	r.Step, r.Since, r.Attempts, r.Uncertain, r.NextAt, r.Failure, r.Permanent = "", time.Time{}, 0, false, time.Time{}, "", false
+	if a := s.Delivery.Action; a == ActionOpen || a == ActionClose {
+		r.Uncertain = false
+	}
+	r.Step, r.Since, r.Attempts, r.NextAt, r.Failure, r.Permanent = "", time.Time{}, 0, time.Time{}, "", false
 }
 
-func (p *Planner) failed(r *Record, g *gate, e *SendError, now time.Time) {
+func (p *Planner) failed(r *Record, g *gate, d Delivery, e *SendError, now time.Time) {
 	r.Failure = e.Reason
-	r.Uncertain = r.Uncertain || e.Unknown
+	switch {
+	case d.Action == ActionOpen:
+		r.Uncertain = r.Uncertain || e.Unknown
+	case d.Action == ActionNote && !e.Unknown && !d.Uncertain:
+		r.Batch = 0 // it has not arrived for certain
+	}
 	r.Permanent = e.Class == Permanent
 	switch e.Class {
 	case Permanent:

@@ -41,7 +41,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Time a provider took to answer.", Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10}}, []string{"kind"}),
 		pending:   gauges("pending", "Incidents that a place has not yet been told everything about.", "place", "kind"),
 		oldest:    gauges("pending_oldest_seconds", "Age of the oldest step that a place is owed.", "place", "kind"),
-		orphans:   prometheus.NewGauge(prometheus.GaugeOpts(opts("orphaned", "Incidents that are open at places which are no longer configured; they have to be closed by hand."))),
+		orphans:   prometheus.NewGauge(prometheus.GaugeOpts(opts("orphaned", "Incidents open at places that are no longer configured, or unknown to the incident log; they have to be closed by hand."))),
 		records:   prometheus.NewGauge(prometheus.GaugeOpts(opts("outbox_records", "Records in the outbox."))),
 		pages:     counter("pages_total", "Pages that were accepted, first ones and raised ones.", "place", "severity"),
 		summaries: counter("summaries_total", "Messages that stood for several incidents, by kind.", "summary"),
@@ -79,7 +79,8 @@ func (m *Metrics) prepare(places []Place) {
 func (m *Metrics) gauge(p *Planner, now time.Time) {
 	orphans := 0
 	for _, r := range p.records {
-		if p.places[r.Place] == nil && r.Joined == "" && r.Got.Status != None && r.Got.Status != Closed {
+		open := r.Joined == "" && r.Got.Status != None && r.Got.Status != Closed
+		if open && (p.places[r.Place] == nil || p.known && len(r.Members) == 0 && p.incidents[r.Incident] == nil) {
 			orphans++
 		}
 	}

@@ -2,6 +2,7 @@ package respond
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -53,14 +54,19 @@ type Record struct {
 	Joined  string   `json:"joined,omitempty"`
 
 	// The attempts at the current step.
-	InFlight  bool      `json:"in_flight,omitempty"`
-	Step      Action    `json:"step,omitempty"`
-	Since     time.Time `json:"since,omitzero"`
-	Attempts  int       `json:"attempts,omitempty"`
+	InFlight bool      `json:"in_flight,omitempty"`
+	Step     Action    `json:"step,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	Attempts int       `json:"attempts,omitempty"`
+	// Uncertain: the open may have arrived although nobody knows.
 	Uncertain bool      `json:"uncertain,omitempty"`
 	NextAt    time.Time `json:"next_at,omitzero"`
 	Failure   Reason    `json:"failure,omitempty"`
 	Permanent bool      `json:"permanent,omitempty"`
+	// Batch is the last sequence of notes that were sent together with unknown outcome, first at BatchSince. They are
+	// sent again as the same batch, so that it can be recognised where it arrived; newer notes wait for the next.
+	Batch      uint64    `json:"batch,omitempty"`
+	BatchSince time.Time `json:"batch_since,omitzero"`
 
 	// Pages are the times of the newest pages planned, at most four.
 	Pages     []time.Time `json:"pages,omitempty"`
@@ -136,10 +142,21 @@ func (r *Record) next(p *Place) Action {
 func (r *Record) step(a Action, now time.Time) {
 	if r.Step != a {
 		r.Step, r.Since, r.Attempts, r.Failure, r.Permanent, r.NextAt = a, now, 0, "", false, time.Time{}
-		if a != ActionClose || r.Got.Status != None { // a close after an uncertain open stays uncertain
-			r.Uncertain = false
+	}
+}
+
+// batch chooses the notes to send: those of the batch whose outcome is unknown, else all.
+func (r *Record) batch(now time.Time) (notes []Note, uncertain bool) {
+	if r.Batch == 0 {
+		r.Batch, r.BatchSince = r.Notes[len(r.Notes)-1].Sequence, now
+		return slices.Clone(r.Notes), false
+	}
+	for _, n := range r.Notes {
+		if n.Sequence <= r.Batch {
+			notes = append(notes, n)
 		}
 	}
+	return notes, true
 }
 
 func (r *Record) addNote(n Note) {

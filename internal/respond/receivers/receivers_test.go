@@ -235,7 +235,9 @@ func TestDeliversWhileTheLogIsUnreachable(t *testing.T) {
 
 type brokenStore struct{ outbox.Memory }
 
-func (*brokenStore) Put(context.Context, string, []byte) error { return errors.New("no space left on device") }
+func (*brokenStore) Put(context.Context, string, []byte) error {
+	return errors.New("no space left on device")
+}
 
 // A full disk must not keep a page from going out.
 func TestPagesAlthoughTheOutboxCannotBeWritten(t *testing.T) {

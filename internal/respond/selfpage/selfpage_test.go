@@ -42,7 +42,11 @@ func (f *fake) Send(_ context.Context, d respond.Delivery) (respond.Receipt, err
 	return respond.Receipt{Key: d.Key}, nil
 }
 
-func (f *fake) list() []string { f.mu.Lock(); defer f.mu.Unlock(); return append([]string(nil), f.said...) }
+func (f *fake) list() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.said...)
+}
 
 func start(t *testing.T, sender respond.Sender) (*Pager, func()) {
 	t.Helper()
@@ -204,7 +208,11 @@ func TestHeartbeat(t *testing.T) {
 	wait(t, func() bool { before := beats.Load(); time.Sleep(20 * time.Millisecond); return beats.Load() == before })
 	healthy.Store(true)
 	code.Store(404)
-	wait(t, func() bool { logMu.Lock(); defer logMu.Unlock(); return strings.Contains(logs.String(), "send heartbeat") })
+	wait(t, func() bool {
+		logMu.Lock()
+		defer logMu.Unlock()
+		return strings.Contains(logs.String(), "send heartbeat")
+	})
 	cancel()
 	<-done
 	if strings.Contains(logs.String(), "s3cret") {

@@ -172,7 +172,7 @@ func TestPlainTextWhereBlocksAreRefused(t *testing.T) {
 // by a process that knows nothing, and by channel name alone.
 func TestUnknownOutcomeIsSearchedBeforePostingAgain(t *testing.T) {
 	s, srv := pair(t, Config{})
-	for range 450 { // other incidents, more than one page of the channel's history
+	for range 30 { // other incidents; below there are more than one page of the channel's history
 		other := respondtest.Delivery(respond.ActionOpen, respondtest.Example(), "")
 		other.Notice.Incident.ID = "another"
 		send(t, s, other)
@@ -183,7 +183,7 @@ func TestUnknownOutcomeIsSearchedBeforePostingAgain(t *testing.T) {
 	if se := respond.Classify(err); err == nil || !se.Unknown || se.Class != respond.Retry {
 		t.Fatalf("got %v", err)
 	}
-	for range 250 {
+	for range 210 {
 		other := respondtest.Delivery(respond.ActionOpen, respondtest.Example(), "")
 		other.Notice.Incident.ID = "another"
 		send(t, s, other)

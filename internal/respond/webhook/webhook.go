@@ -158,7 +158,7 @@ func (s *Sender) body(d respond.Delivery) any {
 	}
 	return map[string]any{
 		"version": "4", "groupKey": `{}:{incident=` + strconv.Quote(i.ID) + `}`, "truncatedAlerts": 0, "status": a.Status, "receiver": s.receiver,
-		"groupLabels": map[string]string{"incident": i.ID}, "commonLabels": labels, "commonAnnotations": annotations,
+		"groupLabels": map[string]string{"incident": i.ID}, "routeLabels": map[string]string{}, "commonLabels": labels, "commonAnnotations": annotations,
 		"externalURL": s.external, "alerts": []alert{a},
 	}
 }
