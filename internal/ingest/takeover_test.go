@@ -1,0 +1,320 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/ingest"
+)
+
+// ranges are the stored ranges in order, without heartbeats.
+func (w *world) ranges() (out []string) {
+	for _, b := range w.data() {
+		out = append(out, fmt.Sprintf("%d/%d-%d", b.Range.Incarnation, b.Range.Start, b.Range.End))
+	}
+	return out
+}
+
+func (w *world) produce(topic string, partition int32, n int) {
+	for i := range n {
+		w.kafka.Produce(topic, partition, time.Now(), gauge(time.Now(), i))
+	}
+}
+
+func hasNotice(h ingest.Health, kind ingest.NoticeKind) bool {
+	for _, n := range h.Notices {
+		if n.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func TestReservedRangeIsReplayedExactly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 10)
+		w.kafka.SetCommit("g", 0, 2, `{"end":5,"incarnation":0}`) // of a process that died before it inserted
+		r := w.start(1, peace, nil)
+		time.Sleep(20 * time.Second)
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/2-5", "0/5-10")
+	})
+}
+
+func TestReservedRangeThatIsStoredIsSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 10)
+		r := w.start(1, peace, nil)
+		time.Sleep(time.Second)
+		r.process.Kill() // after the insert, before anybody said that it is done
+		<-r.done
+		expect(t, "ranges", w.ranges(), "0/0-10")
+		if _, metadata := w.kafka.Commit("g", 0); metadata == "" {
+			t.Error("no reservation is left")
+		}
+		w.produce("g", 0, 3)
+		time.Sleep(20 * time.Second)
+		r = w.start(2, peace, nil)
+		time.Sleep(30 * time.Second)
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/0-10", "0/10-13")
+		if n := w.store.Repeats(); n != 0 {
+			t.Errorf("%d inserts were repeated", n)
+		}
+	})
+}
+
+func TestLedgerDecidesWhereTheCommitDiffers(t *testing.T) {
+	for name, commit := range map[string]struct {
+		offset   int64
+		metadata string
+	}{
+		"ahead":       {9, ""},
+		"behind":      {1, ""},
+		"reservation": {1, `{"end":3,"incarnation":0}`},
+		"nothing":     {-1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+				w.kafka.CreateTopic("g", 1)
+				w.produce("g", 0, 5)
+				r := w.start(1, peace, nil)
+				time.Sleep(20 * time.Second)
+				r.stop(t)
+				w.produce("g", 0, 5)
+				w.kafka.SetCommit("g", 0, commit.offset, commit.metadata)
+				r = w.start(2, peace, nil)
+				time.Sleep(20 * time.Second)
+				h := r.loop.Health()
+				r.stop(t)
+				expect(t, "ranges", w.ranges(), "0/0-5", "0/5-10")
+				if !hasNotice(h, ingest.NoticeMoved) {
+					t.Errorf("nothing was said: %+v", h.Notices)
+				}
+			})
+		})
+	}
+}
+
+func TestDeletedOffsetsAreARecordedGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 5)
+		r := w.start(1, peace, nil)
+		time.Sleep(10 * time.Second)
+		r.stop(t)
+		w.produce("g", 0, 10)
+		w.kafka.DeleteBefore("g", 0, 12) // while nobody read
+		r = w.start(2, peace, nil)
+		time.Sleep(20 * time.Second)
+		h := r.loop.Health()
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/0-5", "0/5-15")
+		last := w.data()[1]
+		if last.Marker.Gap != 7 || last.Marker.Records != 3 || len(last.DeadLetters) != 1 || last.DeadLetters[0].Reason != ingest.ReasonGap {
+			t.Errorf("marker %+v, dead letters %+v", last.Marker, last.DeadLetters)
+		}
+		if !hasNotice(h, ingest.NoticeGap) {
+			t.Errorf("nothing was said: %+v", h.Notices)
+		}
+	})
+}
+
+// A reserved range of which a part is gone is stored as the range that it was reserved as.
+func TestGapInsideAReservedRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 20)
+		w.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
+		w.kafka.DeleteBefore("g", 0, 4)
+		r := w.start(1, peace, nil)
+		time.Sleep(20 * time.Second)
+		r.stop(t)
+		w2 := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w2.kafka.CreateTopic("g", 1)
+		w2.produce("g", 0, 20)
+		w2.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
+		w2.kafka.DeleteBefore("g", 0, 15)
+		r = w2.start(1, peace, nil)
+		time.Sleep(20 * time.Second)
+		r.stop(t)
+		expect(t, "a part is gone", w.ranges(), "0/0-10", "0/10-20")
+		expect(t, "all is gone", w2.ranges(), "0/0-10", "0/10-20")
+		if g := w2.data()[1].Marker.Gap; g != 5 {
+			t.Errorf("gap of %d behind the range", g)
+		}
+	})
+}
+
+func TestTopicMadeAnewIsAnotherIncarnation(t *testing.T) {
+	for name, records := range map[string]int{"shorter": 3, "longer": 30} {
+		for _, running := range []bool{true, false} {
+			if running && records > 10 {
+				continue // only a look at the stored record's timestamp tells, and that is taken at the start
+			}
+			t.Run(fmt.Sprint(name, ", while it runs ", running), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+					w.kafka.CreateTopic("g", 1)
+					w.produce("g", 0, 10)
+					r := w.start(1, peace, nil)
+					time.Sleep(10 * time.Second)
+					if !running {
+						r.stop(t)
+					}
+					w.kafka.CreateTopic("g", 1)
+					time.Sleep(time.Second)
+					w.produce("g", 0, records)
+					if !running {
+						r = w.start(2, peace, nil)
+					}
+					time.Sleep(time.Minute)
+					h := r.loop.Health()
+					r.stop(t)
+					expect(t, "ranges", w.ranges(), "0/0-10", fmt.Sprintf("1/0-%d", records))
+					if !hasNotice(h, ingest.NoticeAnew) {
+						t.Errorf("nothing was said: %+v", h.Notices)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestFirstStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		start ingest.Start
+		want  string
+	}{
+		"an hour back": {ingest.Start{Back: time.Hour}, "0/5-10"},
+		"beginning":    {ingest.Start{Beginning: true}, "0/0-10"},
+		"end":          {ingest.Start{End: true}, "0/10-11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, func(c *ingest.Config) { c.Start = tt.start }, source(t, "gauges", "g", "json", ""))
+				w.kafka.CreateTopic("g", 1)
+				w.produce("g", 0, 5)
+				time.Sleep(90 * time.Minute)
+				w.produce("g", 0, 5)
+				time.Sleep(30 * time.Minute)
+				r := w.start(1, peace, nil)
+				time.Sleep(10 * time.Second)
+				if tt.start.End {
+					// It was decided once: what comes while nobody reads is not lost to a second look at the end.
+					r.process.Kill()
+					<-r.done
+					w.produce("g", 0, 1)
+					time.Sleep(time.Minute)
+					r = w.start(2, peace, nil)
+				}
+				time.Sleep(20 * time.Second)
+				r.stop(t)
+				expect(t, "ranges", w.ranges(), tt.want)
+			})
+		})
+	}
+}
+
+func TestNewPartitionOfAKnownTopicIsReadFromItsFirstRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *ingest.Config) { c.Start = ingest.Start{End: true} }, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		r := w.start(1, peace, nil)
+		time.Sleep(10 * time.Second)
+		r.stop(t)
+		w.kafka.CreateTopic("g", 2)
+		w.produce("g", 1, 4)
+		r = w.start(2, peace, nil)
+		time.Sleep(30 * time.Second)
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/0-4")
+	})
+}
+
+func TestUnreadableLedgerIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 3)
+		w.store.Fail(errors.New("not up yet"))
+		r := w.start(1, peace, nil)
+		time.Sleep(time.Minute)
+		if h := r.loop.Health(); h.BlockedSince.IsZero() || h.LastError == "" {
+			t.Errorf("health %+v", h)
+		}
+		w.store.Fail(nil)
+		time.Sleep(time.Minute)
+		if h := r.loop.Health(); !h.BlockedSince.IsZero() {
+			t.Errorf("health %+v", h)
+		}
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/0-3")
+	})
+}
+
+// A member whose commit had an unknown outcome must go, with everything it has.
+func TestUnknownOutcomePoisonsTheMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 2)
+		chaos := peace
+		chaos.CommitLost = 0.3
+		r := w.start(3, chaos, nil)
+		for range 60 {
+			w.produce("g", 0, 1)
+			w.produce("g", 1, 1)
+			time.Sleep(time.Second)
+		}
+		r.process.Calm()
+		time.Sleep(time.Minute)
+		h := r.loop.Health()
+		r.stop(t)
+		if h.Generations < 5 {
+			t.Errorf("%d generations with a third of the commits lost", h.Generations)
+		}
+		total := 0
+		for _, b := range w.data() {
+			total += len(b.Gauges)
+		}
+		if total != 120 {
+			t.Errorf("%d of 120 records", total)
+		}
+	})
+}
+
+func TestRunReturnsWhenTheGroupCannotGoOn(t *testing.T) {
+	w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+	broken := errors.New("no such cluster")
+	loop, err := ingest.New(w.cfg, ingest.Deps{Group: brokenGroup{broken}, Metrics: ingest.NewMetrics(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loop.Run(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type brokenGroup struct{ err error }
+
+func (g brokenGroup) Run(context.Context, func(context.Context, ingest.Generation) error) error {
+	return g.err
+}
