@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
+	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/respond"
@@ -20,6 +21,7 @@ import (
 // registrars is every package that has metrics.
 var registrars = []func(prometheus.Registerer){
 	func(r prometheus.Registerer) { clickhouse.NewMetrics(r) },
+	func(r prometheus.Registerer) { detect.NewMetrics(r) },
 	func(r prometheus.Registerer) { ingest.NewMetrics(r) },
 	func(r prometheus.Registerer) { kafka.NewMetrics(r) },
 	func(r prometheus.Registerer) { respond.NewMetrics(r) },
