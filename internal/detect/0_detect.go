@@ -5,237 +5,311 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
-	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// stages are one turn of the loop. Each looks at what the turn holds by then; the first that has nothing to do ends the
-// turn. A turn that failed is repeated from its first stage that was not done, with the very same tick.
-var stages = []struct {
-	name string
-	run  func(*Loop, context.Context) (more bool, err error)
-}{
-	{"plan", (*Loop).plan},         // which time may be judged by now?
-	{"claim", (*Loop).claim},       // fix the tick and its inputs in the timeline
-	{"evaluate", (*Loop).evaluate}, // the detector: windows, rules, incidents
-	{"commit", (*Loop).commit},     // store what was concluded
-}
-
-// CommandSource hands out people's commands in a fixed order. The loop owns it and calls it from one goroutine.
+// CommandSource gives what people said. The loop calls it from one goroutine; the adapter owns the reading and closes
+// itself when the application stops.
 type CommandSource interface {
-	// Next returns the commands after those returned before, at most a few hundred; after a start it may repeat old ones,
-	// which the detector knows by their ids.
-	Next(ctx context.Context) ([]incident.Command, error)
+	// Pending returns, without waiting, commands that no committed tick carries yet, in order, at most limit. It may give one again.
+	Pending(limit int) []incident.Command
+	// Done says that a committed tick carries these, so they need not be given again, not even after a restart.
+	Done([]incident.Command)
 }
 
-// LoopOptions are what the loop works with. Timeline, Detector, Owner and Logger are required.
-type LoopOptions struct {
-	Timeline Timeline
-	Commands CommandSource // nil: nobody commands
-	// Detector makes a detector that knows nothing.
-	Detector  func() *Detector
-	Owner     string // who leads, for people
-	Rules     string // revision of the rule files
-	Catalogue string // revision of the catalogue
-	Binary    string // version
-	Poll      time.Duration
-	// Hold is how long a partition that lags is waited for, by the ingest clock.
-	Hold time.Duration
-	// Grace is how far behind the watermark judging stays: events come a little out of order.
+// LoopConfig are the settings of the loop; zero values mean the defaults.
+type LoopConfig struct {
+	Detector Config
+	Owner    string // who takes the lead, for the log
+	Binary   string // version, recorded in each tick
+	Poll     time.Duration
+	// Grace is how long after a bucket's end its rows may still come.
 	Grace time.Duration
-	// Notify is called after each commit that concluded something; it must return at once.
-	Notify  func()
-	Now     func() time.Time // the wall clock, for health only
-	Logger  *slog.Logger
-	Metrics *Metrics
+	// Hold is for how long of the ingest clock one partition's lag holds all up.
+	Hold            time.Duration
+	MaxSteps        int // in one tick, while catching up
+	CheckpointEvery int // ticks
+	MaxCommands     int // in one tick
+	// Notify is called after each commit, from the loop's goroutine; it must not block.
+	Notify   func()
+	Commands CommandSource // nil: none
+	Logger   *slog.Logger
+	Metrics  *Metrics
+	// Now is the wall clock, for Health alone.
+	Now func() time.Time
 }
 
-// Loop is the second loop: it turns what ingest stored into findings and incidents, tick by tick. One works at a time;
-// the timeline's epochs see to that.
+func (c *LoopConfig) setDefaults() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&c.Poll, 500*time.Millisecond)
+	def(&c.Grace, 10*time.Second)
+	def(&c.Hold, 2*time.Minute)
+	for _, n := range []struct {
+		v *int
+		d int
+	}{{&c.MaxSteps, 60}, {&c.CheckpointEvery, 30}, {&c.MaxCommands, 100}} {
+		if *n.v <= 0 {
+			*n.v = n.d
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Notify == nil {
+		c.Notify = func() {}
+	}
+}
+
+// Loop is the second loop. It owns its Detector; it does not own the Timeline, which it leaves open.
 type Loop struct {
-	o        LoopOptions
+	cfg      LoopConfig
+	timeline Timeline
 	detector *Detector
 	epoch    uint64
-	last     Tick // done
-
-	// The turn: what has been decided so far, kept when a later stage fails.
-	next    *Tick
-	inputs  *Inputs
-	outputs *Outputs
-	ordered []incident.Command // taken from the source, not yet in a committed tick
-
-	mu     sync.Mutex
-	health Health
+	number   uint64 // of the last tick
+	hold     hold
+	unsaved  *round // evaluated, but its commit has not been seen to succeed
+	health   healthBox
 }
 
-// Health is the loop's state at one moment.
-type Health struct {
-	Tick         uint64
-	To           time.Time // event time up to which all has been judged
-	Clock        time.Time // the ingest clock then
-	Partial      []signal.Stream
-	Leading      bool
-	LastTurn     time.Time // wall clock of the last turn without an error
-	BlockedSince time.Time // wall clock, zero while turns succeed
-	LastError    string
+// NewLoop makes a loop that has not started.
+func NewLoop(t Timeline, cfg LoopConfig) *Loop {
+	cfg.setDefaults()
+	return &Loop{cfg: cfg, timeline: t, detector: New(cfg.Detector)}
 }
 
-const (
-	stepsMax        = 60 // steps of one tick while catching up
-	checkpointEvery = 30 // ticks
-	retryMax        = 10 * time.Second
-)
-
-// NewLoop fills in what was left out. Nothing is read before Run.
-func NewLoop(o LoopOptions) *Loop {
-	if o.Poll <= 0 {
-		o.Poll = time.Second
-	}
-	if o.Hold <= 0 {
-		o.Hold = 2 * time.Minute
-	}
-	if o.Grace <= 0 {
-		o.Grace = signal.BucketSize
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Notify == nil {
-		o.Notify = func() {}
-	}
-	if o.Metrics == nil {
-		o.Metrics = NewMetrics(nil)
-	}
-	return &Loop{o: o}
+// round is one tick on its way through the stages.
+type round struct {
+	progress Progress
+	idle     bool
+	tick     Tick
+	in       Inputs
+	out      Outputs
 }
 
-// Run takes the lead and works until ctx ends, and returns nil then. It returns ErrSuperseded, wrapped, when another
-// detector has taken the lead; it may then be called again, and begins anew from what is stored.
+// Run leads until the context ends (nil) or another detector takes over (ErrSuperseded). Other errors are retried and show in
+// Health. It must be called once.
 func (l *Loop) Run(ctx context.Context) error {
-	defer l.setLeading(false)
-	if err := l.retry(ctx, "begin", l.begin); err != nil {
-		return ended(ctx, err)
-	}
-	l.setLeading(true)
-	for ctx.Err() == nil {
-		worked := false
-		if err := l.retry(ctx, "tick", func(ctx context.Context) (err error) {
+	l.detector = New(l.cfg.Detector)
+	started := false
+	failures := 0
+	for {
+		worked, err := false, error(nil)
+		if !started {
+			if err = l.start(ctx); err == nil {
+				started, worked = true, true
+			}
+		} else {
 			worked, err = l.turn(ctx)
-			return err
-		}); err != nil {
-			return ended(ctx, err)
 		}
-		if !worked {
-			pause(ctx, l.o.Poll)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, ErrSuperseded):
+			l.health.superseded(err)
+			return err
+		case err != nil:
+			if failures == 0 {
+				l.cfg.Logger.Error("detection is blocked, trying again", "err", err)
+			}
+			failures++
+			l.health.failed(err, l.cfg.Now())
+		case failures > 0:
+			l.cfg.Logger.Info("detection goes on", "tries", failures+1)
+			failures = 0
+			l.health.recovered()
+		}
+		if worked && err == nil {
+			continue
+		}
+		wait := l.cfg.Poll << min(failures, 4)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(min(wait, max(5*time.Second, l.cfg.Poll))):
 		}
 	}
+}
+
+// start takes the lead and comes to where the last leader was.
+func (l *Loop) start(ctx context.Context) error {
+	epoch, err := l.timeline.Lead(ctx, l.cfg.Owner)
+	if err != nil {
+		return l.fail("lead", err)
+	}
+	l.epoch = epoch
+	l.health.leads(epoch)
+	if err := l.resume(ctx); err != nil {
+		return l.fail("resume", err)
+	}
+	l.cfg.Logger.Info("leads", "epoch", epoch, "tick", l.number, "position", l.detector.Position())
 	return nil
 }
 
-// turn runs the stages; worked tells whether a tick was made.
-func (l *Loop) turn(ctx context.Context) (worked bool, err error) {
-	for _, s := range stages {
-		more, err := s.run(l, ctx)
-		if err != nil {
-			return worked, fmt.Errorf("%s: %w", s.name, err)
-		}
-		if !more {
-			return worked, nil
-		}
-		worked = true
-	}
-	return worked, nil
-}
-
-// begin claims an epoch and brings a new detector to where the last one was. Old ticks are replayed for the state they
-// leave; what they concluded is stored already, but for the last one if nobody finished it.
-func (l *Loop) begin(ctx context.Context) error {
-	l.next, l.inputs, l.outputs, l.ordered = nil, nil, nil, nil
-	epoch, err := l.o.Timeline.Lead(ctx, l.o.Owner)
+// resume replays the ticks after the newest checkpoint. What they concluded is stored already, but for the last one if
+// its leader did not finish it.
+func (l *Loop) resume(ctx context.Context) error {
+	r, err := l.timeline.Resume(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := l.o.Timeline.Resume(ctx)
-	if err != nil {
-		return err
-	}
-	began := l.o.Now()
-	l.epoch, l.detector, l.last = epoch, l.o.Detector(), Tick{}
+	l.detector, l.number, l.hold, l.unsaved = New(l.cfg.Detector), r.CheckpointTick, hold{}, nil
 	if r.Checkpoint != nil {
 		if err := l.detector.Restore(r.Checkpoint); err != nil {
-			return fmt.Errorf("restore the checkpoint of tick %d: %w", r.CheckpointTick, err)
+			// Of another version: what was open is lost, but what is wrong will be found again.
+			l.cfg.Logger.Error("the checkpoint is of no use, detection begins anew", "tick", r.CheckpointTick, "err", err)
+			l.detector = New(l.cfg.Detector)
 		}
 	}
-	for i := range r.Ticks {
-		out := l.detector.Tick(r.Ticks[i])
-		l.last = r.Ticks[i].Tick
+	for i, in := range r.Ticks {
+		out := l.detector.Tick(in)
+		l.number = in.Tick.Number
 		if i == len(r.Ticks)-1 && r.Unfinished {
-			if err := l.o.Timeline.Commit(ctx, l.last, out); err != nil {
-				return fmt.Errorf("finish tick %d: %w", l.last.Number, err)
+			if err := l.checkpoint(&out, in.Tick.Number); err != nil {
+				return err
+			}
+			if err := l.save(ctx, &round{tick: in.Tick, in: in, out: out}); err != nil {
+				return err
 			}
 		}
 	}
-	if len(r.Ticks) == 0 && r.CheckpointTick > 0 {
-		l.last = Tick{Number: r.CheckpointTick}
-	}
-	l.o.Logger.Info("leading", "epoch", epoch, "tick", l.last.Number, "to", l.last.To, "replayed", len(r.Ticks), "took", l.o.Now().Sub(began).Round(time.Millisecond))
 	return nil
 }
 
-// claim stores the planned tick. What comes back counts: a former leader may have stored one of this number.
-func (l *Loop) claim(ctx context.Context) (bool, error) {
-	if l.inputs != nil {
-		return true, nil
+// turn is one round of the loop: these are its stages.
+func (l *Loop) turn(ctx context.Context) (worked bool, err error) {
+	if l.unsaved != nil {
+		if err := l.save(ctx, l.unsaved); err != nil {
+			return false, l.fail("commit", err)
+		}
+		l.unsaved = nil
 	}
-	in, err := l.o.Timeline.Claim(ctx, *l.next)
-	if err != nil {
-		return false, err
-	}
-	l.inputs = &in
-	return true, nil
-}
-
-// evaluate runs the detector, exactly once for each tick: its state moves on.
-func (l *Loop) evaluate(context.Context) (bool, error) {
-	if l.outputs != nil {
-		return true, nil
-	}
-	began := l.o.Now()
-	out := l.detector.Tick(*l.inputs)
-	if l.inputs.Tick.Number%checkpointEvery == 0 {
-		var err error
-		if out.Checkpoint, err = l.detector.Snapshot(); err != nil {
-			return false, fmt.Errorf("take a checkpoint: %w", err)
+	var r round
+	for _, stage := range []struct {
+		name string
+		do   func(context.Context, *round) error
+	}{
+		{"progress", l.progress}, // how far has ingest come?
+		{"decide", l.decide},     // up to when can be judged?
+		{"claim", l.claim},       // the rows that no tick saw, stored with the tick
+		{"evaluate", l.evaluate}, // the pure part
+		{"commit", l.commit},     // findings and incident log
+	} {
+		if err := stage.do(ctx, &r); err != nil {
+			return false, l.fail(stage.name, err)
+		}
+		if r.idle {
+			return false, nil
 		}
 	}
-	l.outputs = &out
-	l.o.Metrics.evaluated(l.inputs, &out, l.o.Now().Sub(began))
 	return true, nil
 }
 
-func (l *Loop) commit(ctx context.Context) (bool, error) {
-	t, out := l.inputs.Tick, l.outputs
-	if err := l.o.Timeline.Commit(ctx, t, *out); err != nil {
-		return false, err
-	}
-	l.last = t
-	l.ordered = slices.DeleteFunc(l.ordered, func(c incident.Command) bool {
-		return slices.ContainsFunc(t.Commands, func(d incident.Command) bool { return c.ID == d.ID })
-	})
-	l.next, l.inputs, l.outputs = nil, nil, nil
-	if len(out.Events) > 0 || len(out.Warnings) > 0 {
-		l.o.Notify()
-	}
-	return true, nil
+func (l *Loop) fail(stage string, err error) error {
+	l.cfg.Metrics.failures.WithLabelValues(stage).Inc()
+	return fmt.Errorf("%s: %w", stage, err)
 }
 
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !errors.Is(err, ErrSuperseded) {
-		return nil
+func (l *Loop) progress(ctx context.Context, r *round) (err error) {
+	r.progress, err = l.timeline.Progress(ctx)
+	return err
+}
+
+// decide chooses the tick. With nothing new to judge a tick still carries commands.
+func (l *Loop) decide(_ context.Context, r *round) error {
+	to, partial := l.hold.decide(&r.progress, l.cfg.Grace, l.cfg.Hold)
+	from := l.detector.Position()
+	var commands []incident.Command
+	if l.cfg.Commands != nil {
+		commands = l.cfg.Commands.Pending(l.cfg.MaxCommands)
+	}
+	switch {
+	case from.IsZero() && to.IsZero():
+		r.idle = true // nothing has ever come
+	case from.IsZero():
+		from = to // the first tick takes in what there is, and so finds where to begin
+	case !to.After(from):
+		to = from
+		r.idle = len(commands) == 0
+	default:
+		to = minTime(to, from.Add(spanOf(int64(l.cfg.MaxSteps))))
+	}
+	l.health.judged(r.progress.Clock, from, r.idle, l.cfg.Now())
+	l.cfg.Metrics.lag.Set(r.progress.Clock.Sub(from).Seconds())
+	r.tick = Tick{
+		Number: l.number + 1, Epoch: l.epoch, From: from, To: to, Marks: r.progress.Marks, Clock: r.progress.Clock, Partial: partial,
+		Commands: commands, Rules: l.detector.cfg.Rules.Revision, Catalogue: l.detector.cat.Revision, Binary: l.cfg.Binary,
+	}
+	return nil
+}
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// claim may return a tick that an earlier leader stored under this number: then that one counts.
+func (l *Loop) claim(ctx context.Context, r *round) (err error) {
+	r.in, err = l.timeline.Claim(ctx, r.tick)
+	r.tick = r.in.Tick
+	return err
+}
+
+func (l *Loop) evaluate(_ context.Context, r *round) error {
+	began := l.cfg.Now()
+	r.out = l.detector.Tick(r.in)
+	l.number = r.tick.Number
+	l.cfg.Metrics.evaluated(&r.tick, l.cfg.Now().Sub(began))
+	l.unsaved = r // from here on the detector has moved: the outputs must be stored before the next tick
+	return l.checkpoint(&r.out, r.tick.Number)
+}
+
+// checkpoint is decided by the tick's number alone, so that a repeated commit carries the same.
+func (l *Loop) checkpoint(out *Outputs, number uint64) (err error) {
+	if number%uint64(l.cfg.CheckpointEvery) == 0 {
+		out.Checkpoint, err = l.detector.Snapshot()
+		l.cfg.Metrics.checkpoint.Set(float64(len(out.Checkpoint)))
 	}
 	return err
+}
+
+func (l *Loop) commit(ctx context.Context, r *round) error {
+	if err := l.save(ctx, r); err != nil {
+		return err
+	}
+	l.unsaved = nil
+	return nil
+}
+
+// save stores the outputs and then tells those who wait for them.
+func (l *Loop) save(ctx context.Context, r *round) error {
+	if err := l.timeline.Commit(ctx, r.tick, r.out); err != nil {
+		return err
+	}
+	if l.cfg.Commands != nil && len(r.tick.Commands) > 0 {
+		l.cfg.Commands.Done(r.tick.Commands)
+	}
+	l.health.committed(&r.tick)
+	l.cfg.Metrics.concluded(&r.out)
+	for _, e := range r.out.Events {
+		if e.Type == incident.EventDeclared {
+			l.cfg.Logger.Warn("incident declared", "incident", e.Incident, "severity", e.After.Severity.String(), "title", e.After.Title, "at", e.At)
+		}
+	}
+	l.cfg.Notify()
+	return nil
 }

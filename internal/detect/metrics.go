@@ -6,64 +6,76 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// Metrics are the loop's.
+// Metrics are the loop's own. Label values are made beforehand, so that absent is not zero.
 type Metrics struct {
-	ticks, failures      prometheus.Counter
-	seconds              prometheus.Histogram
-	rows                 prometheus.Counter
-	transitions, events  *prometheus.CounterVec
-	lag, position, parts prometheus.Gauge
+	ticks, steps, partial prometheus.Counter
+	duration              prometheus.Histogram
+	lag, checkpoint       prometheus.Gauge
+	failures              *prometheus.CounterVec
+	events                *prometheus.CounterVec
+	transitions           *prometheus.CounterVec
+	warnings              prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them where reg is not nil.
+// NewMetrics registers them; a nil registerer makes metrics that nobody reads.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "tocsin", Subsystem: "detect", Name: name, Help: help})
+	}
+	vec := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tocsin", Subsystem: "detect", Name: name, Help: help}, []string{label})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tocsin", Subsystem: "detect", Name: name, Help: help})
 	}
 	m := &Metrics{
-		ticks: counter("ticks_total", "Ticks that were evaluated."), failures: counter("failures_total", "Turns of the loop that failed and were repeated."),
-		rows: counter("input_rows_total", "Rows that ticks took in."),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "tocsin", Subsystem: "detect", Name: "evaluation_duration_seconds", Help: "Time to evaluate one tick.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		ticks:   counter("ticks_total", "Ticks evaluated."),
+		steps:   counter("steps_total", "Buckets of event time evaluated."),
+		partial: counter("partial_ticks_total", "Ticks that did not wait for a lagging stream any longer."),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "tocsin", Subsystem: "detect", Name: "tick_duration_seconds", Help: "Time that the evaluation of a tick took.",
+			Buckets: []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10},
 		}),
-		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tocsin", Subsystem: "detect", Name: "transitions_total", Help: "Changes of findings, by the state they changed to."}, []string{"state"}),
-		events:      prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tocsin", Subsystem: "detect", Name: "incident_events_total", Help: "Events of the incident log."}, []string{"type"}),
-		lag:         gauge("lag_seconds", "How far what has been judged is behind the ingest clock."),
-		position:    gauge("position_timestamp_seconds", "Event time up to which all has been judged."),
-		parts:       gauge("partial_streams", "Streams that were not waited for at the last tick."),
+		lag:         gauge("lag_seconds", "How far the judged event time is behind the ingest clock."),
+		checkpoint:  gauge("checkpoint_bytes", "Size of the newest checkpoint."),
+		failures:    vec("failures_total", "Rounds that failed, by stage; each is tried again.", "stage"),
+		events:      vec("incident_events_total", "Entries in the incident log, by type.", "type"),
+		transitions: vec("finding_transitions_total", "Findings that changed their state, by the new state.", "state"),
+		warnings:    counter("warnings_total", "Warnings that a resource runs out."),
+	}
+	for _, s := range []string{"lead", "resume", "progress", "decide", "claim", "evaluate", "commit"} {
+		m.failures.WithLabelValues(s)
+	}
+	for _, t := range []incident.EventType{incident.EventSuspected, incident.EventDeclared, incident.EventMitigated, incident.EventResolved, incident.EventDismissed} {
+		m.events.WithLabelValues(string(t))
 	}
 	for s := incident.Inactive; s <= incident.Unknown; s++ {
 		m.transitions.WithLabelValues(s.String())
 	}
 	if reg != nil {
-		reg.MustRegister(m.ticks, m.failures, m.rows, m.seconds, m.transitions, m.events, m.lag, m.position, m.parts)
+		reg.MustRegister(m.ticks, m.steps, m.partial, m.duration, m.lag, m.checkpoint, m.failures, m.events, m.transitions, m.warnings)
 	}
 	return m
 }
 
-func (m *Metrics) evaluated(in *Inputs, out *Outputs, took time.Duration) {
+func (m *Metrics) evaluated(t *Tick, took time.Duration) {
 	m.ticks.Inc()
-	m.seconds.Observe(took.Seconds())
-	m.rows.Add(float64(len(in.Cells) + len(in.Gauges) + len(in.Tickets) + len(in.Changes) + len(in.Alerts)))
-	for _, t := range out.Transitions {
-		m.transitions.WithLabelValues(t.Finding.State.String()).Inc()
+	m.steps.Add(max(0, float64(t.To.Sub(t.From)/signal.BucketSize)))
+	if len(t.Partial) > 0 {
+		m.partial.Inc()
 	}
-	for _, e := range out.Events {
-		m.events.WithLabelValues(string(e.Type)).Inc()
-	}
+	m.duration.Observe(took.Seconds())
 }
 
-func (m *Metrics) at(h Health) {
-	if h.To.IsZero() {
-		return
+func (m *Metrics) concluded(o *Outputs) {
+	for i := range o.Events {
+		m.events.WithLabelValues(string(o.Events[i].Type)).Inc()
 	}
-	m.lag.Set(max(h.Clock.Sub(h.To).Seconds(), 0))
-	m.position.Set(float64(h.To.Unix()))
-	m.parts.Set(float64(len(h.Partial)))
+	for i := range o.Transitions {
+		m.transitions.WithLabelValues(o.Transitions[i].Finding.State.String()).Inc()
+	}
+	m.warnings.Add(float64(len(o.Warnings)))
 }
