@@ -17,6 +17,7 @@ type block struct {
 	values []any // a slice for each column
 	rows   int
 	bytes  int // of its long texts, roughly
+	first  int // place of its first row among those of the tick, where they are cut into several
 }
 
 func newBlock(table string, rows int) *block { return &block{table: table, rows: rows} }
@@ -60,7 +61,7 @@ func last[T any](b *block, name string, value T) {
 }
 
 func (b *block) check() error {
-	if b.rows > blockRowsMax || b.bytes > blockBytesMax {
+	if b.rows > blockRowsMax || b.rows > 1 && b.bytes > blockBytesMax { // one row is one block, whatever its size
 		return &Error{Op: "insert " + b.table, Reason: ReasonTooLarge, Err: fmt.Errorf(
 			"%d rows with %d bytes of text do not fit into one block of at most %d rows and %d bytes, and only one block is stored exactly once",
 			b.rows, b.bytes, blockRowsMax, blockBytesMax)}
@@ -70,4 +71,27 @@ func (b *block) check() error {
 
 func (b *block) statement() string {
 	return "INSERT INTO " + b.table + " (`" + strings.Join(b.names, "`, `") + "`)"
+}
+
+// chunk is the part [from, to) of a list of rows.
+type chunk struct{ from, to int }
+
+const (
+	chunkRowsMax  = 100_000
+	chunkBytesMax = 16 << 20
+)
+
+// cut divides rows that need not be seen all at once into blocks, by what they are and nothing else, so that a repetition
+// cuts them alike and each block finds its token.
+func cut(rows int, size func(i int) int) (chunks []chunk) {
+	for from := 0; from < rows; {
+		to, bytes := from, 0
+		for to < rows && to-from < chunkRowsMax && (to == from || bytes+size(to) <= chunkBytesMax) {
+			bytes += size(to)
+			to++
+		}
+		chunks = append(chunks, chunk{from, to})
+		from = to
+	}
+	return chunks
 }

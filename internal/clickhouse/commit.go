@@ -30,17 +30,9 @@ func (t *Timeline) commit(ctx context.Context, tick detect.Tick, o detect.Output
 	if mine := max(tick.Epoch, t.epoch); highest > mine {
 		return fmt.Errorf("under epoch %d: epoch %d: %w", mine, highest, detect.ErrSuperseded)
 	}
-	events, err := eventsBlock(tick, o.Events)
+	blocks, err := conclusions(tick, o)
 	if err != nil {
 		return err
-	}
-	warnings, err := warningsBlock(tick, o.Warnings)
-	if err != nil {
-		return err
-	}
-	blocks := []*block{findingsBlock(tick, o.Transitions), events, warnings}
-	if len(o.Checkpoint) > 0 {
-		blocks = append(blocks, checkpointBlock(tick, o.Checkpoint))
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, b := range blocks {
@@ -53,18 +45,54 @@ func (t *Timeline) commit(ctx context.Context, tick detect.Tick, o detect.Output
 }
 
 func (t *Timeline) conclude(ctx context.Context, tick detect.Tick, b *block) error {
-	return t.db.insert(ctx, tickToken(tick.Number)+"/"+b.table, b)
+	return t.db.insert(ctx, fmt.Sprintf("%s/%s/%d", tickToken(tick.Number), b.table, b.first), b)
 }
 
-func conclusion(table string, tick detect.Tick, rows int) *block {
-	b := newBlock(table, rows)
+// conclusions makes the blocks of a tick's outputs. Usually there is one a table, or none.
+func conclusions(tick detect.Tick, o detect.Outputs) (blocks []*block, err error) {
+	small := func(int) int { return 0 }
+	for _, c := range cut(len(o.Transitions), small) {
+		blocks = append(blocks, findingsBlock(tick, c, o.Transitions[c.from:c.to]))
+	}
+	after := make([]string, len(o.Events))
+	for i, e := range o.Events {
+		if after[i], err = encode(e.After); err != nil {
+			return nil, fmt.Errorf("encode incident %s: %w", e.Incident, err)
+		}
+	}
+	for _, c := range cut(len(o.Events), func(i int) int { return len(after[i]) }) {
+		blocks = append(blocks, eventsBlock(tick, c, o.Events[c.from:c.to], after[c.from:c.to]))
+	}
+	suspects := make([]string, len(o.Warnings))
+	for i, w := range o.Warnings {
+		if suspects[i], err = encode(w.Suspects); err != nil {
+			return nil, fmt.Errorf("encode suspects of %s: %w", w.Resource, err)
+		}
+	}
+	for _, c := range cut(len(o.Warnings), func(i int) int { return len(suspects[i]) }) {
+		blocks = append(blocks, warningsBlock(tick, c, o.Warnings[c.from:c.to], suspects[c.from:c.to]))
+	}
+	if len(o.Checkpoint) > 0 {
+		blocks = append(blocks, checkpointBlock(tick, o.Checkpoint))
+	}
+	return blocks, nil
+}
+
+func encode(v any) (string, error) {
+	j, err := json.Marshal(v)
+	return string(j), err
+}
+
+func conclusion(table string, tick detect.Tick, c chunk) *block {
+	b := newBlock(table, c.to-c.from)
+	b.first = c.from
 	same(b, "tick", tick.Number)
-	column(b, "position", func(i int) uint32 { return uint32(i) })
+	column(b, "position", func(i int) uint32 { return uint32(c.from + i) })
 	return b
 }
 
-func findingsBlock(tick detect.Tick, rows []incident.Transition) *block {
-	b := conclusion("findings", tick, len(rows))
+func findingsBlock(tick detect.Tick, c chunk, rows []incident.Transition) *block {
+	b := conclusion("findings", tick, c)
 	of := func(i int) *incident.Finding { return &rows[i].Finding }
 	column(b, "at", func(i int) time.Time { return toDB(rows[i].At) })
 	column(b, "rule", func(i int) string { return of(i).Rule })
@@ -93,16 +121,8 @@ func findingsBlock(tick detect.Tick, rows []incident.Transition) *block {
 	return b
 }
 
-func eventsBlock(tick detect.Tick, rows []incident.Event) (*block, error) {
-	after := make([]string, len(rows))
-	for i := range rows {
-		j, err := json.Marshal(rows[i].After)
-		if err != nil {
-			return nil, fmt.Errorf("encode incident %s: %w", rows[i].Incident, err)
-		}
-		after[i] = string(j)
-	}
-	b := conclusion("incident_events", tick, len(rows))
+func eventsBlock(tick detect.Tick, c chunk, rows []incident.Event, after []string) *block {
+	b := conclusion("incident_events", tick, c)
 	of := func(i int) *incident.Incident { return &rows[i].After }
 	first := func(i int) (s incident.Suspect) {
 		if len(of(i).Suspects) > 0 {
@@ -145,19 +165,11 @@ func eventsBlock(tick detect.Tick, rows []incident.Event) (*block, error) {
 	column(b, "suspect_score", func(i int) float64 { return first(i).Score })
 	column(b, "labels", func(i int) map[string]string { return texts(of(i).Labels) })
 	column(b, "after", func(i int) string { return after[i] })
-	return b, nil
+	return b
 }
 
-func warningsBlock(tick detect.Tick, rows []incident.Warning) (*block, error) {
-	suspects := make([]string, len(rows))
-	for i := range rows {
-		j, err := json.Marshal(rows[i].Suspects)
-		if err != nil {
-			return nil, fmt.Errorf("encode suspects of %s: %w", rows[i].Resource, err)
-		}
-		suspects[i] = string(j)
-	}
-	b := conclusion("warnings", tick, len(rows))
+func warningsBlock(tick detect.Tick, c chunk, rows []incident.Warning, suspects []string) *block {
+	b := conclusion("warnings", tick, c)
 	column(b, "at", func(i int) time.Time { return toDB(rows[i].At) })
 	column(b, "resource", func(i int) string { return rows[i].Resource })
 	column(b, "metric", func(i int) string { return rows[i].Metric })
@@ -168,7 +180,7 @@ func warningsBlock(tick detect.Tick, rows []incident.Warning) (*block, error) {
 	column(b, "guard", func(i int) string { return rows[i].Guard })
 	column(b, "incident", func(i int) string { return rows[i].Incident })
 	column(b, "suspects", func(i int) string { return suspects[i] })
-	return b, nil
+	return b
 }
 
 func checkpointBlock(tick detect.Tick, state []byte) *block {

@@ -52,6 +52,8 @@ func (e *Error) Retry() bool {
 	switch e.Reason {
 	case ReasonCanceled, ReasonAuth, ReasonSchema, ReasonTooLarge, ReasonData:
 		return false
+	case ReasonUnreachable, ReasonTimeout, ReasonOverloaded, ReasonDisk, ReasonReadOnly, ReasonQuorum, ReasonServer:
+		return true
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,36 @@ func TestOpenReadsTheNewestEvents(t *testing.T) {
 		if d := cmp.Diff(want, names(events)); d != "" {
 			t.Errorf("open since %d (-want +got):\n%s", since, d)
 		}
+	}
+}
+
+func TestLargeOutputsAreCutAlike(t *testing.T) {
+	db := migrated(t)
+	events := make([]incident.Event, 20)
+	for i := range events {
+		events[i] = happened(fmt.Sprint("i", i), 1, i, incident.Declared)
+		events[i].After.Title = strings.Repeat("x", 1<<20)
+	}
+	line := NewTimeline(db)
+	in, err := line.Claim(t.Context(), detect.Tick{Number: 1, To: at(10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := line.Commit(t.Context(), in.Tick, detect.Outputs{Events: events, Checkpoint: make([]byte, 65<<20)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _, _, err := NewIncidentLog(db).After(t.Context(), respond.Cursor{}, 100)
+	if err != nil || len(got) != len(events) {
+		t.Fatalf("%d events, %v; want %d", len(got), err, len(events))
+	}
+	for i := range got {
+		if got[i].Incident != events[i].Incident {
+			t.Errorf("event %d is of %s, want %s", i, got[i].Incident, events[i].Incident)
+		}
+	}
+	if r, err := NewTimeline(db).Resume(t.Context()); err != nil || len(r.Checkpoint) != 65<<20 {
+		t.Errorf("checkpoint of %d bytes, %v", len(r.Checkpoint), err)
 	}
 }

@@ -53,7 +53,8 @@ func (s *Store) Insert(ctx context.Context, b *ingest.Batch) error {
 		return fail(op, err)
 	}
 	for i, dead := range deadLetterBlocks(b) {
-		if err := s.db.insert(ctx, fmt.Sprintf("%s/dead/%d", token(b.Range), i), dead); err != nil {
+		// One table for all streams, and one topic can feed several.
+		if err := s.db.insert(ctx, fmt.Sprintf("%s/dead/%s/%d", token(b.Range), b.Stream, i), dead); err != nil {
 			return fail(op, err)
 		}
 	}

@@ -167,19 +167,10 @@ func heartbeatBlock(batch *ingest.Batch) *block {
 	return b
 }
 
-// deadLettersBytesMax is far below a block's limit, because payloads are the one thing of a batch that can be large.
-const deadLettersBytesMax = 16 << 20
-
-// deadLetterBlocks cuts the batch's dead letters into blocks by what they are, so that a repetition cuts them alike.
+// deadLetterBlocks cuts the batch's dead letters into blocks: payloads are the one thing of a batch that can be large.
 func deadLetterBlocks(batch *ingest.Batch) (blocks []*block) {
-	for from := 0; from < len(batch.DeadLetters); {
-		to, size := from, 0
-		for to < len(batch.DeadLetters) && to-from < blockRowsMax && (to == from || size+len(batch.DeadLetters[to].Payload) <= deadLettersBytesMax) {
-			size += len(batch.DeadLetters[to].Payload)
-			to++
-		}
-		blocks = append(blocks, deadLetterBlock(batch, from, batch.DeadLetters[from:to]))
-		from = to
+	for _, c := range cut(len(batch.DeadLetters), func(i int) int { return len(batch.DeadLetters[i].Payload) }) {
+		blocks = append(blocks, deadLetterBlock(batch, c.from, batch.DeadLetters[c.from:c.to]))
 	}
 	return blocks
 }

@@ -311,3 +311,22 @@ func TestErrorsSayWhetherToRetry(t *testing.T) {
 		t.Errorf("a cancelled request gives %v", err)
 	}
 }
+
+// One topic can feed two streams, whose batches then cover the same range.
+func TestStreamsOfOneTopicDoNotHideEachOther(t *testing.T) {
+	db := migrated(t)
+	store := NewStore(db)
+	for _, s := range []signal.Stream{signal.Requests, signal.Gauges} {
+		b := requests(0, 10, 0)
+		b.Stream = s
+		if err := store.Insert(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := store.Stored(t.Context(), s, b.Range); err != nil || !ok {
+			t.Errorf("%s: stored %v, %v; want true", s, ok, err)
+		}
+	}
+	if got := one[uint64](t, db, "SELECT count() FROM dead_letters"); got != 4 {
+		t.Errorf("%d dead letters, want 4", got)
+	}
+}
