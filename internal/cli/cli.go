@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tocsin-project/tocsin/internal/respond/route"
 )
 
 // Env is what the command line needs of the program around it.
@@ -21,11 +23,15 @@ type Env struct {
 	Demo func(ctx context.Context, o DemoOptions) error
 	// CheckConfig reads a daemon's configuration and everything it names, and says what it found.
 	CheckConfig func(file string) ([]string, error)
+	// Routes reads a routes file, or with "" the shipped one.
+	Routes func(file string) (*route.Config, error)
 }
 
 // RunOptions are the flags of `tocsin run`.
 type RunOptions struct {
 	Config string
+	// ExitWithParent ends the daemon when its standard input does.
+	ExitWithParent bool
 }
 
 // DemoOptions are the flags of `tocsin demo`.
@@ -98,6 +104,7 @@ func runCommand(env Env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return env.Run(c.Context(), o) },
 	}
 	c.Flags().StringVar(&o.Config, "config.file", "tocsin.yaml", "configuration file")
+	c.Flags().BoolVar(&o.ExitWithParent, "exit-with-parent", false, "end when standard input does, for a parent that may be killed")
 	return c
 }
 
@@ -109,7 +116,7 @@ func demoCommand(env Env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.Scenario, "scenario", "2026-09-13", "name of a scenario that Tocsin ships with, or a file")
-	f.Int64Var(&o.Seed, "seed", 1, "seed of the scenario's chance")
+	f.Int64Var(&o.Seed, "seed", 0, "seed of the scenario's chance (default: the scenario's own)")
 	f.BoolVar(&o.Exit, "exit", false, "end after the summary instead of leaving the console up")
 	f.StringVar(&o.Dir, "dir", "", "folder of the demo's Kafka, ClickHouse and outbox (default: in the user's cache)")
 	f.Float64Var(&o.Speed, "speed", 0, "how many times faster than real time (default: as fast as Tocsin keeps up)")

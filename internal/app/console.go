@@ -1,0 +1,187 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/tocsin-project/tocsin/internal/clickhouse"
+	"github.com/tocsin-project/tocsin/internal/console"
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/ingest"
+	"github.com/tocsin-project/tocsin/internal/kafka"
+	"github.com/tocsin-project/tocsin/internal/respond"
+	"github.com/tocsin-project/tocsin/internal/respond/outbox"
+	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
+)
+
+var consoleModule = fx.Module("console",
+	component("console"),
+	fx.Provide(clickhouse.NewReader, newStatus, newConsole),
+)
+
+func newConsole(c *Config, f *Files, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, box respond.Store, all places, logger *slog.Logger) (*console.Console, error) {
+	return console.New(console.Options{
+		Reader: reader{r}, Status: status, Deliveries: deliveries(box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
+		Drill: drill(c, f, all, logger), Logger: logger,
+	})
+}
+
+// reader fits the database's reader to what the console asks for.
+type reader struct{ r *clickhouse.Reader }
+
+var _ console.Reader = reader{}
+
+func (r reader) Incidents(ctx context.Context, openOnly bool, limit int) ([]incident.Incident, error) {
+	f := clickhouse.IncidentFilter{Limit: limit}
+	if openOnly {
+		for s := incident.Suspected; s <= incident.Dismissed; s++ {
+			if s.Open() {
+				f.States = append(f.States, s)
+			}
+		}
+	}
+	return r.r.Incidents(ctx, f)
+}
+
+func (r reader) Events(ctx context.Context, id string) ([]incident.Event, error) {
+	_, events, err := r.r.Incident(ctx, id)
+	if errors.Is(err, clickhouse.ErrNotFound) {
+		return nil, console.ErrNotFound
+	}
+	return events, err
+}
+
+// commander puts a person's word onto the commands topic, where the leading detector reads it.
+type commander struct {
+	producer *kafka.Producer
+	topic    string
+}
+
+var _ console.Commander = commander{}
+
+func (c commander) Command(ctx context.Context, cmd incident.Command) error {
+	value, err := json.Marshal(cmd)
+	if err != nil {
+		return err
+	}
+	return c.producer.Produce(ctx, c.topic, 0, kafka.Record{Key: []byte(cmd.Incident), Value: value})
+}
+
+// deliveries reads the outbox: what each place should have been told, has been, and how it went.
+func deliveries(box respond.Store, logger *slog.Logger) console.Deliveries {
+	return func(id string) (out []console.Delivery) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		values, err := box.Load(ctx)
+		if err != nil {
+			logger.Warn("reading the outbox failed", "err", err)
+			return nil
+		}
+		for key, value := range values {
+			var r respond.Record
+			if !strings.Contains(key, "/") || json.Unmarshal(value, &r) != nil || id != "" && r.Incident != id {
+				continue
+			}
+			out = append(out, delivery(&r))
+		}
+		slices.SortFunc(out, func(a, b console.Delivery) int {
+			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Incident+a.Receiver, b.Incident+b.Receiver))
+		})
+		return out
+	}
+}
+
+func delivery(r *respond.Record) console.Delivery {
+	d := console.Delivery{Incident: r.Incident, Receiver: r.Receiver + " (" + r.Kind + ")", Action: string(r.Want.Status), Outcome: "delivered", At: r.CreatedAt}
+	switch {
+	case r.Joined != "":
+		d.Outcome = "part of a summary"
+	case r.Failure != "" && r.Permanent:
+		d.Outcome, d.Detail = "failed", string(r.Failure)
+	case r.Failure != "":
+		d.Outcome, d.Detail = "being retried", fmt.Sprintf("%s, %d attempts", r.Failure, r.Attempts)
+	case r.Got.Status != r.Want.Status:
+		d.Outcome = "on its way"
+	}
+	if d.Action == "" {
+		d.Action, d.Outcome = "nothing", "not told: held back or muted"
+	}
+	if n := len(r.Pages); n > 0 {
+		d.Detail = strings.TrimPrefix(d.Detail+fmt.Sprintf("; paged at %s", r.Pages[n-1].UTC().Format("15:04:05")), "; ")
+	}
+	return d
+}
+
+// drill sends a TEST page through the routes and receivers with an outbox of its own.
+func drill(c *Config, f *Files, all places, logger *slog.Logger) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
+		defer cancel()
+		results, err := respond.Drill(ctx, respond.Options{
+			Routes: f.Routes, Places: all, Store: &outbox.Memory{}, Settings: c.Respond.Settings, Logger: logger,
+		}, map[string]string{"page": "true", "severity": incident.Critical.String()})
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, r := range results {
+			fmt.Fprintf(&b, "%s (%s): opened within %s, closed\n", r.Place, strings.Join(r.Receivers, ", "), r.OpenedWithin.Round(time.Millisecond))
+		}
+		fmt.Fprintf(&b, "%d places were told TEST and told that it is over", len(results))
+		return b.String(), nil
+	}
+}
+
+// newStatus gathers how Tocsin itself fares from all its parts.
+func newStatus(v version, loop *ingest.Loop, l *lead, p *selfpage.Pager, s *schema, t *topics) func() console.Status {
+	return func() console.Status {
+		h, in := l.Health(), loop.Health()
+		st := console.Status{
+			Version: string(v), Tick: h.Tick, To: h.To, Clock: h.Clock, Leading: l.leading(),
+			Partitions: make([]console.Partition, 0, len(in.Partitions)), Problems: []string{},
+		}
+		if !h.To.IsZero() {
+			st.Lag = max(h.Clock.Sub(h.To), 0)
+		}
+		for _, x := range in.Partitions {
+			st.Partitions = append(st.Partitions, console.Partition{
+				Stream: string(x.Stream), Topic: x.Topic, Partition: x.Partition, Lag: x.Lag, Watermark: x.Watermark, Problem: x.LastError,
+			})
+		}
+		for _, w := range []struct {
+			up   chan struct{}
+			what string
+		}{{s.ready, "waiting for ClickHouse"}, {t.ready, "waiting for Kafka"}} {
+			select {
+			case <-w.up:
+			default:
+				st.Problems = append(st.Problems, w.what)
+			}
+		}
+		if len(st.Problems) == 0 && in.Generations == 0 {
+			st.Problems = append(st.Problems, "has not joined the consumer group yet")
+		}
+		if ok, causes := p.Healthy(); !ok {
+			for _, c := range causes {
+				st.Problems = append(st.Problems, selfpage.Causes[c])
+			}
+		}
+		return st
+	}
+}
+
+func revision(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,109 @@
+package app
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tocsin-project/tocsin/internal/catalogue"
+	"github.com/tocsin-project/tocsin/internal/ingest"
+	"github.com/tocsin-project/tocsin/internal/ingest/decode"
+	"github.com/tocsin-project/tocsin/internal/pipeline"
+	"github.com/tocsin-project/tocsin/internal/respond/receivers"
+	"github.com/tocsin-project/tocsin/internal/respond/route"
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
+	"github.com/tocsin-project/tocsin/pipelines"
+	"github.com/tocsin-project/tocsin/rules"
+)
+
+// Files is everything that the configuration names, read and checked.
+type Files struct {
+	Pipelines *pipeline.Set
+	Sources   []ingest.Source
+	Rules     *rule.Set
+	Routes    *route.Config
+	RoutesDir string // where secrets of the routes are looked up
+	Catalogue *catalogue.Catalogue
+}
+
+// LoadFiles reads pipelines, rules, routes and the catalogue, and reports the mistakes of all of them together.
+func LoadFiles(c *Config) (*Files, error) {
+	f := &Files{Catalogue: catalogue.Empty()}
+	var errs strictyaml.Errors
+	keep := func(what string, err error) {
+		if err != nil {
+			errs.Add(strictyaml.Pos{File: what}, err)
+		}
+	}
+	var err error
+	f.Pipelines, err = pipeline.Load(c.dir(c.Files.Pipelines, pipelines.FS))
+	keep("pipelines", err)
+	if err == nil {
+		f.Sources, err = decode.Sources(f.Pipelines)
+		keep("pipelines", err)
+	}
+	f.Rules, err = rule.LoadFS(c.dir(c.Files.Rules, rules.FS), ".")
+	keep("rules", err)
+	f.Routes, f.RoutesDir, err = loadRoutes(c)
+	keep("routes", err)
+	if c.Files.Catalogue != "" {
+		f.Catalogue, err = catalogue.Load(c.path(c.Files.Catalogue))
+		keep("catalogue", err)
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func loadRoutes(c *Config) (*route.Config, string, error) {
+	name := c.path(c.Files.Routes)
+	if name == "" {
+		r, err := Routes("")
+		return r, filepath.Dir(c.file), err
+	}
+	r, err := Routes(name)
+	return r, filepath.Dir(name), err
+}
+
+// Routes reads a routes file, or the shipped one. No secret is read.
+func Routes(file string) (*route.Config, error) {
+	if file == "" {
+		data, err := fs.ReadFile(rules.FS, "routes.yaml")
+		if err != nil {
+			return nil, err
+		}
+		return receivers.Load("rules/routes.yaml", data)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading routes: %w", err)
+	}
+	return receivers.Load(file, data)
+}
+
+// CheckConfig reads a configuration and everything it names, and says what it found. Without a file it reads what Tocsin
+// ships with.
+func CheckConfig(file string) ([]string, error) {
+	c := &Config{}
+	if file != "" {
+		var err error
+		if c, err = LoadConfig(file); err != nil {
+			return nil, err
+		}
+	}
+	f, err := LoadFiles(c)
+	if err != nil {
+		return nil, err
+	}
+	ruleCount := len(f.Rules.Rules())
+	return []string{
+		fmt.Sprintf("pipelines: %d", len(f.Pipelines.Pipelines)),
+		fmt.Sprintf("rules: %d in %d groups, revision %s", ruleCount, len(f.Rules.Groups), f.Rules.Revision),
+		fmt.Sprintf("receivers: %d", len(f.Routes.Receivers)),
+		fmt.Sprintf("catalogue: %d services, %d resources, %d areas", len(f.Catalogue.Services), len(f.Catalogue.Resources), len(f.Catalogue.Areas)),
+		"all files are good",
+	}, nil
+}

@@ -1,0 +1,323 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tocsin-project/tocsin/internal/clickhouse"
+	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/kafka"
+	"github.com/tocsin-project/tocsin/internal/respond"
+	"github.com/tocsin-project/tocsin/internal/respond/outbox"
+	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
+)
+
+// leadModule runs detect and respond, together, on the one process that leads.
+var leadModule = fx.Module("lead",
+	component("lead"),
+	fx.Provide(newOutbox, newCommands, newLead),
+)
+
+func newOutbox(lc fx.Lifecycle, c *Config, client *kafka.Client, pager *selfpage.Pager, logger *slog.Logger) (respond.Store, error) {
+	wal, err := outbox.OpenWAL(c.path(c.Respond.DataDir))
+	if err != nil {
+		return nil, fmt.Errorf("respond: data_dir: %w", err)
+	}
+	m := outbox.NewMirror(wal, outboxTopic{client.NewCompacted(c.Kafka.OutboxTopic)}, respond.Newer, logger)
+	_ = pager // Kafka being down is reported by its own watch; the local file answers meanwhile
+	lc.Append(fx.StopHook(m.Close))
+	return m, nil
+}
+
+// lead owns the two loops while this process leads.
+type lead struct {
+	cfg      *Config
+	files    *Files
+	timeline *clickhouse.Timeline
+	log      *clickhouse.IncidentLog
+	box      respond.Store
+	places   places
+	commands *commands
+	health   selfpage.Reporter
+	logger   *slog.Logger
+	version  version
+	detectM  *detect.Metrics
+	respondM *respond.Metrics
+
+	mu   sync.Mutex
+	may  bool
+	loop *detect.Loop // nil while another process leads
+}
+
+type leadParts struct {
+	fx.In
+	Config   *Config
+	Files    *Files
+	Client   *kafka.Client
+	Timeline *clickhouse.Timeline
+	Log      *clickhouse.IncidentLog
+	Box      respond.Store
+	Places   places
+	Commands *commands
+	Schema   *schema
+	Topics   *topics
+	Pager    *selfpage.Pager
+	Version  version
+	Registry *prometheus.Registry
+	Logger   *slog.Logger
+}
+
+func newLead(lc fx.Lifecycle, stop fx.Shutdowner, p leadParts) *lead {
+	l := &lead{
+		cfg: p.Config, files: p.Files, timeline: p.Timeline, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
+		health: p.Pager.From("lead"), logger: p.Logger, version: p.Version,
+		detectM: detect.NewMetrics(p.Registry), respondM: respond.NewMetrics(p.Registry),
+	}
+	background(lc, stop, p.Logger, "detect and respond", func(ctx context.Context) error {
+		if !p.Schema.wait(ctx) {
+			return nil
+		}
+		return l.run(ctx)
+	})
+	background(lc, stop, p.Logger, "election", func(ctx context.Context) error {
+		if !p.Topics.wait(ctx) {
+			return nil
+		}
+		return l.elect(ctx, p.Client)
+	})
+	background(lc, stop, p.Logger, "detect health", l.watch)
+	return l
+}
+
+// elect follows the group of the commands topic: who is assigned its partition may try to lead. That decides only who
+// tries; what fences is the epoch in ClickHouse. Losing touch with Kafka is no reason to stop, because pages that are
+// due must still go out: only a generation that gives the partition to another ends it.
+func (l *lead) elect(ctx context.Context, client *kafka.Client) error {
+	c := &l.cfg.Kafka
+	g, err := client.NewGroup(kafka.GroupConfig{
+		ID: c.Group + ".lead", Topics: []string{c.CommandsTopic}, SessionTimeout: c.SessionTimeout.Std(), RebalanceTimeout: c.RebalanceTimeout.Std(),
+	})
+	if err != nil {
+		return fmt.Errorf("election: %w", err)
+	}
+	return g.Run(ctx, func(ctx context.Context, gen kafka.Generation) error {
+		l.mayLead(slices.Contains(gen.Assigned[c.CommandsTopic], 0))
+		<-ctx.Done()
+		return nil
+	})
+}
+
+func (l *lead) mayLead(v bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if v != l.may {
+		l.logger.Info("election", "may_lead", v)
+	}
+	l.may = v
+}
+
+func (l *lead) leading() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.may && l.loop != nil && l.loop.Health().Leading
+}
+
+// Health is the detector's, or nothing while another process leads.
+func (l *lead) Health() detect.Health {
+	l.mu.Lock()
+	loop := l.loop
+	l.mu.Unlock()
+	if loop == nil {
+		return detect.Health{}
+	}
+	return loop.Health()
+}
+
+const (
+	electionPoll = 200 * time.Millisecond
+	// afterLoss keeps two processes that both believe they may lead from taking it from each other without end.
+	afterLoss = 5 * time.Second
+)
+
+// run leads whenever it may.
+func (l *lead) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		may := l.may
+		l.mu.Unlock()
+		wait := electionPoll
+		if may {
+			err := l.term(ctx)
+			if err != nil && !errors.Is(err, detect.ErrSuperseded) {
+				return err
+			}
+			if err != nil {
+				l.logger.Warn("another process has taken the lead", "err", err)
+				wait = afterLoss
+			}
+		}
+		pause(ctx, wait)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// term runs both loops until the lead is lost. They begin anew each time from what is stored: another process may have
+// gone on in between.
+func (l *lead) term(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	owner, err := os.Hostname()
+	if err != nil {
+		owner = "unknown"
+	}
+	loop := detect.NewLoop(l.timeline, detect.LoopConfig{
+		Detector: detect.Config{Rules: l.files.Rules, Catalogue: l.files.Catalogue, ExternalLabels: l.cfg.ExternalLabels},
+		Owner:    owner, Binary: string(l.version), Poll: l.cfg.Detect.Poll.Std(), Hold: l.cfg.Detect.Hold.Std(),
+		Commands: l.commands, Logger: l.logger.With("component", "detect"), Metrics: l.detectM,
+	})
+	answer, err := respond.New(respond.Options{
+		Log: l.log, Routes: l.files.Routes, Places: l.places, Store: l.box, Settings: l.cfg.Respond.Settings, Poll: l.cfg.Respond.Poll.Std(),
+		Lead: l.leading, Health: func(cause string, healthy bool, detail string) {
+			l.health.Report(selfpage.Cause(cause), healthy, detail)
+		},
+		Logger: l.logger.With("component", "respond"), Metrics: l.respondM,
+	})
+	if err != nil {
+		return err
+	}
+	l.setLoop(loop)
+	defer l.setLoop(nil)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer cancel()
+		return loop.Run(ctx)
+	})
+	g.Go(func() error { return answer.Run(ctx) })
+	g.Go(func() error {
+		for ctx.Err() == nil {
+			l.mu.Lock()
+			may := l.may
+			l.mu.Unlock()
+			if !may {
+				cancel()
+			}
+			pause(ctx, electionPoll)
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+func (l *lead) setLoop(loop *detect.Loop) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loop = loop
+}
+
+// watch turns the detector's health into the self-page's causes.
+func (l *lead) watch(ctx context.Context) error {
+	health := l.health
+	for ctx.Err() == nil {
+		if h := l.Health(); h.Leading {
+			health.Report(selfpage.DetectorStalled, h.BlockedSince.IsZero(), h.LastError)
+			health.Report(selfpage.Partial, len(h.Partial) == 0, fmt.Sprint(h.Partial))
+			behind := l.cfg.Respond.BehindAfter.Std()
+			if behind <= 0 {
+				behind = 15 * time.Minute
+			}
+			health.Report(selfpage.Lag, h.To.IsZero() || h.Lag <= behind, "behind by "+h.Lag.Round(time.Second).String())
+		}
+		pause(ctx, time.Second)
+	}
+	return nil
+}
+
+// commands reads the commands topic. The detector knows by their ids those that it has carried out, so reading begins
+// at the oldest one that the topic keeps.
+type commands struct {
+	mu      sync.Mutex
+	waiting []incident.Command
+}
+
+// maxCommands bounds what waits for the detector.
+const maxCommands = 10_000
+
+var _ detect.CommandSource = (*commands)(nil)
+
+func newCommands(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, client *kafka.Client, t *topics, logger *slog.Logger) *commands {
+	s := &commands{}
+	background(lc, stop, logger, "commands", func(ctx context.Context) error {
+		if !t.wait(ctx) {
+			return nil
+		}
+		next := int64(0)
+		for ctx.Err() == nil {
+			r, err := client.Fetch(ctx, c.Kafka.CommandsTopic, 0, next, 1<<20, 500*time.Millisecond)
+			var out *kafka.OffsetOutOfRangeError
+			switch {
+			case errors.As(err, &out):
+				next = out.Start
+				continue
+			case err != nil:
+				pause(ctx, time.Second)
+				continue
+			}
+			for _, rec := range r.Records {
+				var cmd incident.Command
+				if err := json.Unmarshal(rec.Value, &cmd); err != nil || cmd.ID == "" {
+					logger.Error("a record of the commands topic is no command", "topic", c.Kafka.CommandsTopic, "partition", 0, "offset", rec.Offset, "err", err)
+					continue
+				}
+				s.add(cmd)
+			}
+			next = r.NextOffset
+		}
+		return nil
+	})
+	return s
+}
+
+func (s *commands) add(c incident.Command) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) < maxCommands {
+		s.waiting = append(s.waiting, c)
+	}
+}
+
+// Pending gives the oldest commands that were not done.
+func (s *commands) Pending(limit int) []incident.Command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.waiting[:min(limit, len(s.waiting))])
+}
+
+// Done forgets commands.
+func (s *commands) Done(done []incident.Command) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(c incident.Command) bool {
+		return slices.ContainsFunc(done, func(d incident.Command) bool { return d.ID == c.ID })
+	})
+}

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.uber.org/fx"
+)
+
+// stopTimeout is above the longest flush of any loop, so that fx never gives up on one that is still storing.
+const stopTimeout = 30 * time.Second
+
+// background runs f from start to stop. A loop that ends by itself takes the process with it: a Tocsin that runs without
+// one of its loops looks healthy and is not.
+func background(lc fx.Lifecycle, stop fx.Shutdowner, logger *slog.Logger, name string, f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			go func() {
+				defer close(done)
+				err := f(ctx)
+				if ctx.Err() != nil {
+					if err != nil {
+						logger.Warn("ended with an error while stopping", "loop", name, "err", err)
+					}
+					return
+				}
+				logger.Error("ended by itself, so the process ends", "loop", name, "err", err)
+				_ = stop.Shutdown(fx.ExitCode(1))
+			}()
+			return nil
+		},
+		OnStop: func(stopping context.Context) error {
+			cancel()
+			select {
+			case <-done:
+				return nil
+			case <-stopping.Done():
+				return stopping.Err()
+			}
+		},
+	})
+}
