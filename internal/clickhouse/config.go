@@ -32,6 +32,8 @@ type Config struct {
 	ConnectionsMax int                 `yaml:"connections_max"`
 	// InsertQuorum is sent with every insert where set: auto or a number. Only a cluster needs it.
 	InsertQuorum string `yaml:"insert_quorum"`
+	// TickRetention is how long tick inputs are kept: how far back a backtest of stored history is exact. In whole days.
+	TickRetention strictyaml.Duration `yaml:"tick_retention"`
 }
 
 // TLSConfig is used for the connection where present.
@@ -62,6 +64,9 @@ func (c *Config) SetDefaults() {
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = strictyaml.Duration(30 * time.Second)
 	}
+	if c.TickRetention == 0 {
+		c.TickRetention = strictyaml.Duration(35 * day)
+	}
 	if c.ConnectionsMax == 0 {
 		c.ConnectionsMax = 16
 	}
@@ -78,6 +83,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Password != "" && c.PasswordFile != "" {
 		errs = append(errs, errors.New("clickhouse password and password_file are both set"))
+	}
+	if r := c.TickRetention.Std(); r < day || r%day != 0 {
+		errs = append(errs, fmt.Errorf("clickhouse tick_retention %s is not a number of whole days", c.TickRetention))
 	}
 	if c.ConnectionsMax < 0 {
 		errs = append(errs, fmt.Errorf("clickhouse connections_max %d is negative", c.ConnectionsMax))

@@ -38,6 +38,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"both set":                {Password: "a", PasswordFile: "b"},
 		"is not a name":           {Database: "a; DROP"},
 		"together":                {TLS: &TLSConfig{CertFile: "a"}},
+		"whole days":              {TickRetention: strictyaml.Duration(36 * time.Hour)},
 		"negative":                {ConnectionsMax: -1},
 	} {
 		c.SetDefaults()

@@ -23,6 +23,9 @@ func (d *DB) Migrate(ctx context.Context) error {
 	if err := d.migrate(ctx, schemas.ClickHouse); err != nil {
 		return fmt.Errorf("migrate database %s: %w", d.cfg.Database, err)
 	}
+	if err := d.retain(ctx); err != nil {
+		return fmt.Errorf("migrate database %s: %w", d.cfg.Database, err)
+	}
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
 )
 
 func TestSplit(t *testing.T) {
@@ -185,5 +187,29 @@ func TestPartitionsFollowTokens(t *testing.T) {
 	}
 	if views := one[[]string](t, db, "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase() AND engine = 'MaterializedView'"); len(views) > 0 {
 		t.Errorf("materialised views: %v", views)
+	}
+}
+
+func TestTickRetentionIsASetting(t *testing.T) {
+	db := fresh(t)
+	kept := func(days string) uint64 {
+		t.Helper()
+		return one[uint64](t, db, "SELECT count() FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'tick_') AND position(engine_full, 'toIntervalDay("+days+")') > 0")
+	}
+	if n := kept("35"); n != 5 {
+		t.Errorf("%d tables keep ticks for 35 days, want 5", n)
+	}
+	other, err := Open(Config{Addresses: db.cfg.Addresses, Database: db.cfg.Database, TickRetention: strictyaml.Duration(50 * day)}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for range 2 {
+		if err := other.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := kept("50"); n != 5 {
+		t.Errorf("%d tables keep ticks for 50 days, want 5", n)
 	}
 }

@@ -223,17 +223,18 @@ func TestEndedLifeHoldsNobodyUp(t *testing.T) {
 
 func TestLargestBatchIsOneBlock(t *testing.T) {
 	db := migrated(t)
-	b := requests(0, 10, blockRowsMax-1)
-	for i := range b.Cells {
-		b.Cells[i].Key.Service = fmt.Sprint("s", i%100)
+	gauges := func(start int64, rows int) *ingest.Batch {
+		b := requests(start, start+10, 0)
+		b.Stream, b.DeadLetters, b.Gauges = signal.Gauges, nil, make([]signal.Gauge, rows)
+		return b
 	}
-	if err := NewStore(db).Insert(t.Context(), b); err != nil {
+	if err := NewStore(db).Insert(t.Context(), gauges(0, blockRowsMax-1)); err != nil {
 		t.Fatal(err)
 	}
-	if parts := one[uint64](t, db, "SELECT uniqExact(_part) FROM cells"); parts != 1 {
+	if parts := one[uint64](t, db, "SELECT uniqExact(_part) FROM gauges"); parts != 1 {
 		t.Errorf("%d parts, want 1", parts)
 	}
-	err := NewStore(db).Insert(t.Context(), requests(10, 20, blockRowsMax))
+	err := NewStore(db).Insert(t.Context(), gauges(10, blockRowsMax))
 	var e *Error
 	if !errors.As(err, &e) || e.Reason != ReasonTooLarge || e.Retry() {
 		t.Errorf("one row more gives %v, want too_large for good", err)
