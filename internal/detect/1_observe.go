@@ -86,19 +86,19 @@ func (d *Detector) observe(t int64) {
 	if n > 0 {
 		p.Cells = p.Cells[n:]
 	}
-	for n = 0; n < len(p.Gauges) && !p.Gauges[n].Time.After(now); n++ {
+	for n = 0; n < len(p.Gauges) && p.Gauges[n].Time.Before(now); n++ {
 		d.observeGauge(&p.Gauges[n])
 	}
 	if n > 0 {
 		p.Gauges = p.Gauges[n:]
 	}
-	for n = 0; n < len(p.Tickets) && !p.Tickets[n].Time.After(now); n++ {
-		d.observeTicket(&p.Tickets[n])
+	for n = 0; n < len(p.Tickets) && p.Tickets[n].Time.Before(now); n++ {
+		d.observeTicket(&p.Tickets[n], t)
 	}
 	if n > 0 {
 		p.Tickets = p.Tickets[n:]
 	}
-	for n = 0; n < len(p.Changes) && !p.Changes[n].Time.After(now); n++ {
+	for n = 0; n < len(p.Changes) && p.Changes[n].Time.Before(now); n++ {
 		d.observeChange(&p.Changes[n])
 	}
 	if n > 0 {

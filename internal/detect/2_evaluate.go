@@ -116,6 +116,9 @@ func (d *Detector) judge(r *compiled, v verdict, t int64) {
 	from := f.F.State
 	switch {
 	case abnormal && from == incident.Firing:
+		if v.abnormal {
+			f.F.Explain = v.explain()
+		}
 		return
 	case abnormal && from == incident.Unknown:
 		f.F.State = incident.Firing

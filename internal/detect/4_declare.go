@@ -103,6 +103,7 @@ func (d *Detector) refresh(x *tracked) {
 		}
 		if f := d.finding(m.Finding.Key); f != nil {
 			m.Finding.Value, m.Finding.Requests, m.Finding.Failures, m.Finding.Partial = f.F.Value, f.F.Requests, f.F.Failures, f.F.Partial
+			m.Finding.Explain = f.F.Explain
 			m.Peak, m.Full = max(m.Peak, f.F.Value), m.Full || f.Full
 		}
 	}

@@ -30,9 +30,10 @@ type contact struct {
 	Who     uint64
 	Known   bool   `json:",omitempty"` // Who is an account
 	Service string `json:",omitempty"`
+	Seen    int64  // the step at which it came, which may be late
 }
 
-func (d *Detector) observeTicket(t *signal.Ticket) {
+func (d *Detector) observeTicket(t *signal.Ticket, step int64) {
 	name := t.Area
 	if name == "" && t.Service != "" {
 		name = d.cat.AreaOf(t.Service)
@@ -43,10 +44,12 @@ func (d *Detector) observeTicket(t *signal.Ticket) {
 	name = cmp.Or(name, unclassified)
 	a := d.desk[name]
 	if a == nil {
-		a = &area{LearntTo: t.Time}
+		// That nobody wrote about it since the beginning is known, too.
+		a = &area{LearntTo: timeOf(d.began)}
+		a.learn(t.Time)
 		d.desk[name] = a
 	}
-	c := contact{At: t.Time, Service: t.Service, Known: t.Account != ""}
+	c := contact{At: t.Time, Service: t.Service, Known: t.Account != "", Seen: step}
 	if c.Known {
 		c.Who = signal.HashAccount(t.Account)
 	} else {
@@ -72,6 +75,16 @@ func (a *area) within(from, to time.Time) []contact {
 		hi--
 	}
 	return a.Tickets[lo:hi]
+}
+
+// since gives the contacts from a time on that came after a step.
+func (a *area) since(from time.Time, step int64) (out []contact) {
+	for i := len(a.Tickets) - 1; i >= 0 && !a.Tickets[i].At.Before(from); i-- {
+		if a.Tickets[i].Seen > step {
+			out = append(out, a.Tickets[i])
+		}
+	}
+	return out
 }
 
 // distinct counts who wrote: an account that writes thirty times counts once.

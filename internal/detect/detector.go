@@ -31,6 +31,7 @@ type Detector struct {
 	slices [][]string // sets of attribute names whose single values are judged
 
 	at      int64 // the last evaluated step, in buckets since 1970; 0 before the first tick
+	began   int64 // the first one
 	pending pending
 	paths   table
 	slice   table // slices that rules name
@@ -100,7 +101,7 @@ func (d *Detector) Position() time.Time {
 }
 
 // Tick takes in the tick's rows and evaluates each step in (From, To]. A step at t sees the buckets that ended by t and the
-// events up to t, so how ticks are cut does not matter. Commands count at To, after its step: they work while nothing moves, too.
+// events before t, so how ticks are cut does not matter. Commands count at To, after its step: they work while nothing moves, too.
 //
 // The first tick of a detector may have From = To: it takes in what there is and sets the position to the oldest of it, so that
 // the past is evaluated by the ticks that follow.
@@ -116,6 +117,7 @@ func (d *Detector) Tick(in Inputs) Outputs {
 				d.at = min(oldest, to)
 			}
 		}
+		d.began = d.at
 	}
 	if to > from {
 		for d.at < to {

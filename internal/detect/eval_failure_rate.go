@@ -145,7 +145,7 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 	if flow != nil && flow.missing(t) && active != nil {
 		return v, false
 	}
-	if abnormal {
+	if abnormal && (active == nil || timeOf(t).Sub(active.F.ActiveAt) < usualAfter) {
 		s.quietTo = t
 	}
 	return verdict{

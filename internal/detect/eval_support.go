@@ -21,11 +21,16 @@ func evalSupport(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		cs := a.within(now.Add(-window), now)
 		key := incident.FindingKey{Rule: r.Alert, Area: name}
 		who, usual := distinct(cs), a.expected(window)
-		abnormal := who >= p.MinAccounts && float64(who) >= p.TimesUsual*usual
+		need := p.TimesUsual * usual
+		if a.UsualHours < 1 {
+			// Nothing is known of what is usual yet: only a burst that would be one at most help desks counts.
+			need = p.TimesUsual * float64(p.MinAccounts)
+		}
+		abnormal := who >= p.MinAccounts && float64(who) >= need
 		if !abnormal && r.active[key] == nil {
 			continue
 		}
-		if abnormal {
+		if f := r.active[key]; abnormal && (f == nil || now.Sub(f.F.ActiveAt) < usualAfter) {
 			a.QuietTo = now
 		}
 		yield(verdict{

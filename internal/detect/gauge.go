@@ -54,11 +54,7 @@ func (d *Detector) observeGauge(m *signal.Gauge) {
 		d.gauges = slices.Insert(d.gauges, i, g)
 	}
 	g.Unit = cmp.Or(m.Unit, g.Unit)
-	// A value at a bucket's very end belongs to the step that ends there.
 	b := bucketOf(m.Time)
-	if m.Time.Equal(timeOf(b)) {
-		b--
-	}
 	limit := m.Limit
 	if math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
 		limit = 0

@@ -32,7 +32,7 @@ func (d *Detector) count(x *tracked, t int64) {
 			d.countPath(x, p, t)
 		}
 	}
-	d.countTickets(x, timeOf(t))
+	d.countTickets(x, t)
 }
 
 func keyOf(k *incident.FindingKey) signal.Key {
@@ -108,7 +108,7 @@ func (d *Detector) countPath(x *tracked, p *pathTrack, t int64) {
 
 // countTickets adds contacts about the incident's areas: about those whose tickets are unusual, and once it is declared
 // about all that fail.
-func (d *Detector) countTickets(x *tracked, now time.Time) {
+func (d *Detector) countTickets(x *tracked, step int64) {
 	declared := x.Inc.State != incident.Suspected
 	for i := range x.Members {
 		n := d.nodeOf(&x.Members[i].Finding)
@@ -125,13 +125,13 @@ func (d *Detector) countTickets(x *tracked, now time.Time) {
 			if n.kind == "support" {
 				from = n.onset.Add(-15 * time.Minute)
 			}
-			x.Desk = append(x.Desk, deskTrack{Area: n.area, To: from})
+			x.Desk = append(x.Desk, deskTrack{Area: n.area, From: from})
 			j = len(x.Desk) - 1
 		}
 		t := &x.Desk[j]
-		cs := a.within(t.To, now)
+		cs := a.since(t.From, t.Seen)
 		t.Count += len(cs)
-		t.To = now
+		t.Seen = step
 		x.Accounts.Merge(accounts(cs))
 	}
 }

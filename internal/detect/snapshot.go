@@ -18,6 +18,7 @@ const snapshotVersion = 1
 type state struct {
 	Version  int
 	At       int64
+	Began    int64
 	Pending  pending
 	Bounds   []latencyBound
 	Paths    []series
@@ -34,7 +35,7 @@ type state struct {
 // Snapshot gives the whole state. Equal detectors give equal bytes.
 func (d *Detector) Snapshot() ([]byte, error) {
 	s := state{
-		Version: snapshotVersion, At: d.at, Pending: d.pending, Bounds: d.bounds, Gauges: d.gauges, Desk: d.desk, Known: d.known,
+		Version: snapshotVersion, At: d.at, Began: d.began, Pending: d.pending, Bounds: d.bounds, Gauges: d.gauges, Desk: d.desk, Known: d.known,
 		Changes: d.changes, Inc: d.inc, Seen: d.seen,
 	}
 	for _, t := range []struct {
@@ -82,6 +83,7 @@ func (d *Detector) Restore(snapshot []byte) error {
 		return fmt.Errorf("the detector's state has version %d, this program reads %d", s.Version, snapshotVersion)
 	}
 	fresh := New(d.cfg)
+	fresh.began = s.Began
 	fresh.at, fresh.pending, fresh.gauges, fresh.changes, fresh.inc, fresh.seen = s.At, s.Pending, s.Gauges, s.Changes, s.Inc, s.Seen
 	for n, a := range s.Desk {
 		fresh.desk[n] = a

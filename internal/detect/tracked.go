@@ -81,7 +81,8 @@ type pathTrack struct {
 // deskTrack is how many tickets of one area belong to the incident.
 type deskTrack struct {
 	Area  string
-	To    time.Time // contacts up to here are counted
+	From  time.Time // contacts from here on belong to it
+	Seen  int64     // those that came up to this step are counted
 	Count int
 }
 

@@ -3,6 +3,7 @@ package detect
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/signal"
@@ -18,6 +19,9 @@ const (
 	// usualDelay keeps the newest buckets out of what is usual: trouble is noticed within minutes, and must not have
 	// become usual by then.
 	usualDelay = 30
+	// usualAfter is when what stays abnormal becomes usual after all: without an end, a path that failed a little on the
+	// first day would be a finding for ever.
+	usualAfter = 24 * time.Hour
 	// missingSpacings is how many of its own usual spacings a key may be silent before its data counts as missing.
 	missingSpacings = 3
 )

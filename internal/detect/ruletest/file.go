@@ -1,0 +1,140 @@
+// Package ruletest runs the tests beside rule files: inputs as lines, and what the detector must find at which time.
+// They run through the very detector that pages people. `tocsin test` and the tests of rules/ use it.
+//
+// A test file stands beside the rule file it tests: rules/telemetry/failures_test.yaml tests rules/telemetry/failures.yaml.
+// It judges by the rules of that file alone, unless rule_files names more.
+package ruletest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
+)
+
+// file is one test file.
+type file struct {
+	RuleFiles []string  `yaml:"rule_files"` // further rule files, relative to this one
+	Catalogue yaml.Node `yaml:"catalogue"`
+	Tests     []test    `yaml:"tests" strict:"required"`
+}
+
+type test struct {
+	Name      string         `yaml:"name" strict:"required"`
+	Start     instant        `yaml:"start"`
+	Catalogue yaml.Node      `yaml:"catalogue"` // instead of the file's
+	Input     []line         `yaml:"input" strict:"required"`
+	Expect    []expectation  `yaml:"expect" strict:"required"`
+	Pos       strictyaml.Pos `yaml:"-"`
+}
+
+// line is one source of events from one time to another, counted from the test's start. Exactly one of requests, gauge,
+// tickets and change says what it is.
+type line struct {
+	// Requests is "service / operation / access".
+	Requests  pathName            `yaml:"requests"`
+	PerSecond float64             `yaml:"per_second"`
+	Failing   rule.Share          `yaml:"failing"`
+	Rejected  rule.Share          `yaml:"rejected"`
+	Throttled rule.Share          `yaml:"throttled"`
+	Accounts  int                 `yaml:"accounts"` // distinct accounts of failures or tickets; 10 if left out
+	Latency   strictyaml.Duration `yaml:"latency"`  // of SlowShare of the requests; the others take 50 ms
+	SlowShare rule.Share          `yaml:"slow"`
+	Attrs     map[string]string   `yaml:"attributes"`
+
+	Gauge  string              `yaml:"gauge"` // resource
+	Metric string              `yaml:"metric"`
+	Value  float64             `yaml:"value"`
+	Until  *float64            `yaml:"until"` // value at the end, in a straight line; as at the start if left out
+	Limit  float64             `yaml:"limit"`
+	Noise  float64             `yaml:"noise"` // swings by so much either way
+	Every  strictyaml.Duration `yaml:"every"`
+
+	Tickets string `yaml:"tickets"` // area, or "" with text
+	Text    string `yaml:"text"`
+	Count   int    `yaml:"count"`
+
+	Change string            `yaml:"change"` // id
+	Kind   signal.ChangeKind `yaml:"kind"`
+	Target string            `yaml:"target"`
+	Title  string            `yaml:"title"`
+
+	From strictyaml.Duration `yaml:"from"`
+	To   strictyaml.Duration `yaml:"to"` // a change without an end is still running
+	Pos  strictyaml.Pos      `yaml:"-"`
+}
+
+// SetDefaults holds what a line means that leaves a key out.
+func (l *line) SetDefaults() { l.Accounts, l.Every = 10, strictyaml.Duration(signal.BucketSize) }
+
+// expectation is what must hold at one time. Lists that are left out are not looked at; lists that are there must name
+// all that is firing, or open.
+type expectation struct {
+	At        strictyaml.Duration `yaml:"at" strict:"required"`
+	Findings  *[]wantFinding      `yaml:"findings"`
+	Incidents *[]wantIncident     `yaml:"incidents"`
+	Warnings  *[]wantWarning      `yaml:"warnings"` // all since the start
+	Pos       strictyaml.Pos      `yaml:"-"`
+}
+
+// wantFinding names a finding by what is given; State is firing if left out.
+type wantFinding struct {
+	Alert      string            `yaml:"alert" strict:"required"`
+	State      string            `yaml:"state"`
+	Service    string            `yaml:"service"`
+	Operation  string            `yaml:"operation"`
+	Access     string            `yaml:"access"`
+	Resource   string            `yaml:"resource"`
+	Metric     string            `yaml:"metric"`
+	Area       string            `yaml:"area"`
+	Attributes map[string]string `yaml:"attributes"`
+	Explain    string            `yaml:"explain"` // must be part of the explanation
+	Summary    string            `yaml:"summary"` // must be part of the annotation
+	Pos        strictyaml.Pos    `yaml:"-"`
+}
+
+func (w *wantFinding) SetDefaults() { w.State = "firing" }
+
+type wantIncident struct {
+	State    string         `yaml:"state"`
+	Severity string         `yaml:"severity"`
+	Title    string         `yaml:"title"` // must be part of it
+	Services []string       `yaml:"services"`
+	Page     *bool          `yaml:"page"`
+	Suspect  string         `yaml:"suspect"` // id of the first
+	Pos      strictyaml.Pos `yaml:"-"`
+}
+
+type wantWarning struct {
+	Resource string         `yaml:"resource" strict:"required"`
+	Metric   string         `yaml:"metric"`
+	Suspect  string         `yaml:"suspect"`
+	Pos      strictyaml.Pos `yaml:"-"`
+}
+
+// pathName is a path as people write it.
+type pathName struct{ signal.Path }
+
+func (p *pathName) UnmarshalText(b []byte) error {
+	parts := strings.Split(string(b), " / ")
+	if len(parts) != 3 {
+		return fmt.Errorf("%q is no path, want \"service / operation / access\"", b)
+	}
+	access, err := signal.ParseAccess(strings.TrimSpace(parts[2]))
+	p.Path = signal.Path{Service: strings.TrimSpace(parts[0]), Operation: strings.TrimSpace(parts[1]), Access: access}
+	return err
+}
+
+type instant struct{ time.Time }
+
+func (i *instant) UnmarshalText(b []byte) (err error) {
+	i.Time, err = time.Parse(time.RFC3339, string(b))
+	return err
+}
+
+func (t *test) SetDefaults() { t.Start.Time = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
