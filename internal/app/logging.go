@@ -44,11 +44,13 @@ func component(name string) fx.Option {
 	return fx.Decorate(func(l *slog.Logger) *slog.Logger { return l.With("component", name) })
 }
 
-// wiringLogger sends fx's own events to the log, at debug: they matter only when the wiring itself is wrong.
+// wiringLogger sends fx's own events to the log, at debug: they matter only when the wiring itself is wrong, and what
+// is wrong with a configuration is said in one plain line by main.
 func wiringLogger() fx.Option {
 	return fx.WithLogger(func(l *slog.Logger) fxevent.Logger {
 		e := &fxevent.SlogLogger{Logger: l.With("component", "wiring")}
 		e.UseLogLevel(slog.LevelDebug)
+		e.UseErrorLevel(slog.LevelDebug)
 		return e
 	})
 }

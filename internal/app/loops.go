@@ -18,6 +18,7 @@ func background(lc fx.Lifecycle, stop fx.Shutdowner, logger *slog.Logger, name s
 	done := make(chan struct{})
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
+			logger.Debug("loop begins", "loop", name)
 			go func() {
 				defer close(done)
 				err := f(ctx)
@@ -36,6 +37,7 @@ func background(lc fx.Lifecycle, stop fx.Shutdowner, logger *slog.Logger, name s
 			cancel()
 			select {
 			case <-done:
+				logger.Debug("loop ended", "loop", name)
 				return nil
 			case <-stopping.Done():
 				return stopping.Err()

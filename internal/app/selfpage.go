@@ -52,7 +52,9 @@ func newPager(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, all places, logger
 		host = "unknown"
 	}
 	p := selfpage.New(selfpage.Options{Config: c.SelfPage, Places: own, Name: host, Logger: logger, Registry: reg})
-	background(lc, stop, logger, "self-page", p.Run)
+	if len(own) > 0 {
+		background(lc, stop, logger, "self-page", p.Run)
+	}
 	return p, nil
 }
 
