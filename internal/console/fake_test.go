@@ -139,7 +139,7 @@ func outage() incident.Incident {
 		ID: "inc-1", Title: "mysql/permissions/primary exhausted; 5 services fail", State: incident.Declared, Severity: incident.Critical, Page: true,
 		Areas: []string{"collaboration", "identity"}, Services: services, Resources: []string{"mysql/permissions/primary"},
 		StartedAt: began, FirstFindingAt: began.Add(20 * time.Second), DeclaredAt: began.Add(80 * time.Second),
-		Reason: "5 services that depend on mysql/permissions/primary fail more than usual (3.1 points, 1 declares).",
+		Reason: "5 services that depend on mysql/permissions/primary fail more than usual (3.1 points, 1 declares)",
 		Impact: incident.Impact{Kind: incident.ImpactFailures, Requests: 1_284_310, Failures: 91_877, PeakShare: 0.962, PeakAt: began.Add(9 * time.Minute), AccountsAtLeast: 2312},
 		Scope:  []incident.ScopeSlice{{Share: 1}, {Attributes: signal.NewAttributes(map[string]string{"client": "web"}), Share: 0.71}},
 		Suspects: []incident.Suspect{

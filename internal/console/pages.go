@@ -77,6 +77,7 @@ func (c *Console) now() time.Time {
 type incidentData struct {
 	IncidentAnswer
 	Status   Status
+	Why      string // the reason of the declaration, which the incident itself forgets with its next event
 	Charts   []chart
 	NoCharts string // why there are none although there should be
 	Buttons  []button
@@ -131,6 +132,12 @@ func (c *Console) incident(w http.ResponseWriter, r *http.Request) {
 	a.Events = slices.Clone(a.Events)
 	slices.Reverse(a.Events)
 	d := incidentData{IncidentAnswer: a, Status: c.Status(), Now: c.now(), Buttons: buttonsFor(in.State)}
+	for _, e := range a.Events { // newest first
+		if e.Type == incident.EventDeclared || e.Type == incident.EventReopened {
+			d.Why = e.Reason
+			break
+		}
+	}
 	for _, b := range slices.Concat(openButtons, overButtons) {
 		if told := r.FormValue("told"); told == string(b.Command) {
 			d.Told = told

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -150,6 +151,13 @@ func TestIncidentPage(t *testing.T) {
 	f := newFake()
 	f.put(incident.EventSuspected, outage())
 	f.put(incident.EventDeclared, outage())
+	later := outage()
+	later.Reason = "2 findings joined"
+	for i := range maxSuspects {
+		later.Suspects = append(later.Suspects, incident.Suspect{Kind: incident.SuspectChange, ID: fmt.Sprintf("deploy-%d", i), Score: 0.02, Reasons: []string{"far-fetched reason " + fmt.Sprint(i)}})
+	}
+	later.Suspects = append(later.Suspects, incident.Suspect{Kind: incident.SuspectUnknown, ID: "unknown", Score: 0.01})
+	f.put(incident.EventFinding, later)
 	f.series = append(curves(outage()), Series{Name: "too short", Points: []Point{{}}})
 	var failing error
 	_, s := serve(t, f, func(o *Options) {
@@ -164,7 +172,9 @@ func TestIncidentPage(t *testing.T) {
 	if i, j := strings.Index(page, "<td>declared"), strings.Index(page, "<td>suspected"); i < 0 || j < i {
 		t.Errorf("the log is not newest first: declared at %d, suspected at %d", i, j)
 	}
-	refuse(t, page, "too short", "Open it again", "NaN", "ZgotmplZ")
+	expect(t, page, "<p>Declared: 5 services that depend on mysql/permissions/primary fail more than usual (3.1 points, 1 declares)</p>", "Last: 2 findings joined",
+		"far-fetched reason 1", "Less likely: deploy-2 (2%), deploy-3 (2%), deploy-4 (2%), no cause known (1%)")
+	refuse(t, page, "far-fetched reason 2", "too short", "Open it again", "NaN", "ZgotmplZ")
 
 	failing, f.series = errDown, nil
 	status, page, _ = get(t, s, "/incidents/inc-1")

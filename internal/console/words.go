@@ -24,6 +24,8 @@ var funcs = template.FuncMap{
 	"span":   span,
 	"join":   func(s []string) string { return strings.Join(s, ", ") },
 	"first":  func(n int, s []string) []string { return s[:min(n, len(s))] },
+	"top":    func(s []incident.Suspect) []incident.Suspect { return s[:min(maxSuspects, len(s))] },
+	"rest":   func(s []incident.Suspect) []incident.Suspect { return s[min(maxSuspects, len(s)):] },
 	"count":  count,
 	"score":  func(v float64) string { return fmt.Sprintf("%.0f%%", v*100) },
 	"worst":  worst,
@@ -33,8 +35,13 @@ var funcs = template.FuncMap{
 	"slow":   func(d time.Duration) bool { return d > slowLag },
 }
 
-// slowLag is how far behind the detector may be before the page points it out.
-const slowLag = 2 * time.Minute
+const (
+	// maxSuspects have their reasons shown; the others are named.
+	maxSuspects = 5
+	// slowLag is how far behind the detector may be before the page points it out. It waits two minutes for a partition that
+	// lags, and a replay at a hundred times the speed is minutes behind when it is well.
+	slowLag = 5 * time.Minute
+)
 
 func share(v float64) string {
 	switch {
