@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
+	"github.com/tocsin-project/tocsin/internal/ingest/ingesttest"
 )
 
 // ranges are the stored ranges in order, without heartbeats.
@@ -112,6 +114,30 @@ func TestLedgerDecidesWhereTheCommitDiffers(t *testing.T) {
 	}
 }
 
+// The reserved range is stored, but in other pieces: nothing of it may be stored again.
+func TestReservedRangeStoredInOtherPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		r := w.start(1, peace, nil)
+		for range 2 {
+			w.produce("g", 0, 5)
+			time.Sleep(10 * time.Second)
+		}
+		r.stop(t)
+		w.produce("g", 0, 5)
+		w.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
+		r = w.start(2, peace, nil)
+		time.Sleep(20 * time.Second)
+		h := r.loop.Health()
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/0-5", "0/5-10", "0/10-15")
+		if !hasNotice(h, ingest.NoticeMoved) {
+			t.Errorf("nothing was said: %+v", h.Notices)
+		}
+	})
+}
+
 func TestDeletedOffsetsAreARecordedGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
@@ -158,8 +184,8 @@ func TestGapInsideAReservedRange(t *testing.T) {
 		r.stop(t)
 		expect(t, "a part is gone", w.ranges(), "0/0-10", "0/10-20")
 		expect(t, "all is gone", w2.ranges(), "0/0-10", "0/10-20")
-		if g := w2.data()[1].Marker.Gap; g != 5 {
-			t.Errorf("gap of %d behind the range", g)
+		if a, b := w2.data()[0].Marker.Gap, w2.data()[1].Marker.Gap; a != 10 || b != 5 {
+			t.Errorf("gaps of %d in the range and %d behind it", a, b)
 		}
 	})
 }
@@ -299,6 +325,58 @@ func TestUnknownOutcomePoisonsTheMember(t *testing.T) {
 			t.Errorf("%d of 120 records", total)
 		}
 	})
+}
+
+// The group must hear of it, because only leaving it makes the commit harmless.
+func TestGenerationSaysThatItIsPoisoned(t *testing.T) {
+	for name, tt := range map[string]struct {
+		commit error
+		want   error
+	}{
+		"unknown":       {ingest.ErrUnknownOutcome, ingest.ErrPoisoned},
+		"fenced":        {ingest.ErrFenced, nil},
+		"anything else": {errors.New("connection reset"), ingest.ErrPoisoned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+				w.kafka.CreateTopic("g", 2)
+				p := ingesttest.NewProcess(1, peace, func() {})
+				g := &oneGeneration{commit: tt.commit}
+				loop, err := ingest.New(w.cfg, ingest.Deps{Log: w.kafka.Log(p), Group: g, Store: w.store.Client(p), Sources: w.sources,
+					Clock: ingest.NewClock(ingest.ClockWall, nil), Logger: slog.New(slog.DiscardHandler), Metrics: ingest.NewMetrics(nil)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := loop.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if !errors.Is(g.got, tt.want) || tt.want == nil && g.got != nil {
+					t.Errorf("the group hears %v, want %v", g.got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// oneGeneration is a group whose commits all end alike.
+type oneGeneration struct{ commit, got error }
+
+func (g *oneGeneration) Run(ctx context.Context, fn func(context.Context, ingest.Generation) error) error {
+	g.got = fn(ctx, g)
+	return nil
+}
+
+func (g *oneGeneration) Assigned() []ingest.TopicPartition {
+	return []ingest.TopicPartition{{Topic: "g", Partition: 0}, {Topic: "g", Partition: 1}}
+}
+
+func (g *oneGeneration) Committed(context.Context, ingest.TopicPartition) (int64, string, error) {
+	return -1, "", nil
+}
+
+func (g *oneGeneration) Commit(context.Context, ingest.TopicPartition, int64, string) error {
+	return g.commit
 }
 
 func TestRunReturnsWhenTheGroupCannotGoOn(t *testing.T) {
