@@ -4,21 +4,43 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-var iban = regexp.MustCompile(`(?i)\b[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,3})?\b`)
+var iban = regexp.MustCompile(`(?i)\A[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,3})?\b`)
 
-// maskIBAN checks the number by its check digits; words that follow it are given back.
-func maskIBAN(match string) string {
-	for end := len(match); end >= 15; end-- {
-		if end < len(match) && match[end] != ' ' && match[end] != '-' {
+// maskIBANs looks where a word begins with two letters and two digits; the expression alone would look everywhere.
+func maskIBANs(s string) string {
+	var out strings.Builder
+	last := 0
+	for i := 0; i+15 <= len(s); i++ {
+		if !letter(s[i]) || !letter(s[i+1]) || !decimal(s[i+2]) || !decimal(s[i+3]) || i > 0 && (letter(s[i-1]) || decimal(s[i-1]) || s[i-1] == '_') {
 			continue
 		}
-		if validIBAN(match[:end]) {
-			return "[iban]" + match[end:]
+		if n := ibanAt(iban.FindString(s[i:])); n > 0 {
+			out.WriteString(s[last:i])
+			out.WriteString("[iban]")
+			last = i + n
+			i = last - 1
 		}
 	}
-	return match
+	if last == 0 {
+		return s
+	}
+	return out.String() + s[last:]
+}
+
+func letter(c byte) bool  { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func decimal(c byte) bool { return c >= '0' && c <= '9' }
+
+// ibanAt checks a match by its check digits and gives the length of the number: words that follow it are no part of it.
+func ibanAt(match string) int {
+	for end := len(match); end >= 15; end-- {
+		if (end == len(match) || match[end] == ' ' || match[end] == '-') && validIBAN(match[:end]) {
+			return end
+		}
+	}
+	return 0
 }
 
 // validIBAN is ISO 7064 mod 97-10: the first four characters moved to the end, letters as 10 to 35.
@@ -38,16 +60,47 @@ func validIBAN(s string) bool {
 	return rest == 1
 }
 
-// maskNumbers masks numbers of accounts, cards and telephones. Those with a plus go before cards, because one in ten of
-// them passes the check of cards.
+// maskNumbers masks numbers of accounts, cards and telephones. The last two are looked for in stretches that hold seven
+// digits or more and nothing but what people write between digits; most of a text is none.
 func maskNumbers(s string) string {
-	s = iban.ReplaceAllStringFunc(s, maskIBAN)
-	s = maskPhones(s, international)
-	s = maskCards(s)
-	for _, re := range national {
-		s = maskPhones(s, re)
+	s = maskIBANs(s)
+	var out strings.Builder
+	last, start, digits := 0, 0, 0
+	flush := func(end int) {
+		if digits >= 7 {
+			out.WriteString(s[last:start])
+			out.WriteString(maskStretch(s, start, end))
+			last = end
+		}
+		digits = 0
 	}
-	return s
+	for i, r := range s {
+		switch {
+		case digitValue(r) >= 0:
+			digits++
+		case !strings.ContainsRune("+＋ \u00a0()./／-", r):
+			flush(i)
+			start = i + utf8.RuneLen(r)
+			if r == utf8.RuneError {
+				start = i + 1 // whatever was there, the next rune says where it begins
+			}
+			continue
+		}
+	}
+	flush(len(s))
+	return out.String() + s[last:]
+}
+
+// maskStretch masks s[start:end]. Numbers with a plus go before cards, because one in ten of them passes the check of
+// cards.
+func maskStretch(s string, start, end int) string {
+	before, after := lastRune(s[:start]), firstRune(s[end:])
+	t := maskPhones(s[start:end], international, before, after)
+	t = maskCards(t)
+	for _, re := range national {
+		t = maskPhones(t, re, before, after)
+	}
+	return t
 }
 
 // digitRun is a stretch of digits in groups, as people write numbers.
@@ -130,7 +183,7 @@ var national = []*regexp.Regexp{
 	regexp.MustCompile(`[1１][3-9３-９]` + digit + `{9}|1[3-9]` + digit + `[ -]` + digit + `{4}[ -]` + digit + `{4}`),
 }
 
-func maskPhones(s string, re *regexp.Regexp) string {
+func maskPhones(s string, re *regexp.Regexp, before, after rune) string {
 	found := re.FindAllStringIndex(s, -1)
 	if found == nil {
 		return s
@@ -138,7 +191,14 @@ func maskPhones(s string, re *regexp.Regexp) string {
 	var out strings.Builder
 	last := 0
 	for _, at := range found {
-		if inNumber(s, at[0], at[1]) {
+		if at[0] > 0 {
+			before = lastRune(s[:at[0]])
+		}
+		next := after
+		if at[1] < len(s) {
+			next = firstRune(s[at[1]:])
+		}
+		if inWord(before) || inWord(next) {
 			continue
 		}
 		out.WriteString(s[last:at[0]])
@@ -148,12 +208,8 @@ func maskPhones(s string, re *regexp.Regexp) string {
 	return out.String() + s[last:]
 }
 
-// inNumber tells whether the stretch is a part of a longer number or identifier.
-func inNumber(s string, from, to int) bool {
-	before, after := lastRune(s[:from]), firstRune(s[to:])
-	part := func(r rune) bool { return digitValue(r) >= 0 || r == '_' || unicode.Is(unicode.Latin, r) }
-	return part(before) || part(after)
-}
+// inWord tells runes that make a stretch beside them a part of a longer number or identifier.
+func inWord(r rune) bool { return digitValue(r) >= 0 || r == '_' || unicode.Is(unicode.Latin, r) }
 
 func firstRune(s string) rune {
 	for _, r := range s {
