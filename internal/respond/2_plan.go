@@ -197,6 +197,8 @@ func (p *Planner) advance(r *Record, t *tracked, matches []route.Match, silenced
 	case !pl.Pages:
 		r.Want = Said{Status: status, Severity: i.Severity, Sequence: t.event.Sequence}
 		r.Notice = t.notice
+	case r.Want.Status == Closed && r.Uncertain && r.Got.Status != None:
+		// A close is under way and may have arrived: it is finished first, and what follows starts from what is certain.
 	case r.Want.Status == Closed && r.Got.Status != Closed && r.Joined == "":
 		// It came back before the close was sent: to the place it was never over.
 		r.Want.Status = Opened

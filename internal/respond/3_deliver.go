@@ -36,12 +36,12 @@ func (p *Planner) Restore(values map[string][]byte, now time.Time) (unreadable [
 			continue
 		}
 		if r.InFlight {
-			r.InFlight, r.Uncertain = false, r.Uncertain || r.Step == ActionOpen
+			r.InFlight, r.Uncertain = false, r.Uncertain || r.Step == ActionOpen || r.Step == ActionClose
 			r.NextAt = time.Time{}
 		}
 		if pl := p.places[r.Place]; pl != nil && pl.Pages && r.Joined == "" && r.Want.Status == Closed && r.Got.Status == Closed &&
 			now.Sub(r.ClosedAt) < resendCloses {
-			r.Got.Status = Opened
+			r.Got.Status, r.Uncertain = Opened, true
 			r.step(ActionClose, now)
 			r.NextAt = now.Add(p.set.TakeoverDelay.Std())
 		}
@@ -197,7 +197,7 @@ func (p *Planner) Done(s Step, receipt Receipt, sendErr *SendError, now time.Tim
 func (p *Planner) failed(r *Record, g *gate, d Delivery, e *SendError, now time.Time) {
 	r.Failure = e.Reason
 	switch {
-	case d.Action == ActionOpen:
+	case d.Action == ActionOpen, d.Action == ActionClose:
 		r.Uncertain = r.Uncertain || e.Unknown
 	case d.Action == ActionNote && !e.Unknown && !d.Uncertain:
 		r.Batch = 0 // it has not arrived for certain

@@ -1,11 +1,15 @@
 package respond
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -152,3 +156,120 @@ func TestTexts(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Notes of unknown outcome are sent again as the same batch, whatever was added or had to be sent first meanwhile.
+func TestNotesOfUnknownOutcome(t *testing.T) {
+	cfg := testConfig(t)
+	p := NewPlanner(cfg, testPlaces(cfg), Settings{})
+	now, seq := testStart, uint64(0)
+	turn := func(state incident.State, typ incident.EventType) {
+		seq++
+		now = now.Add(time.Minute)
+		i := incident.Incident{ID: "a", State: state, DeclaredAt: now}
+		p.Observe(incident.Event{Incident: "a", Sequence: seq, At: now, Clock: now, Type: typ, After: i}, true)
+		p.SetHead(Head{To: now, Clock: now})
+		p.Plan(now)
+	}
+	take := func(want Action) Step {
+		t.Helper()
+		s, ok, _ := p.Take("chat", now)
+		if !ok || s.Delivery.Action != want {
+			t.Fatalf("took %v %s, want %s", ok, s.Delivery.Action, want)
+		}
+		return s
+	}
+	turn(incident.Declared, incident.EventDeclared)
+	p.Done(take(ActionOpen), Receipt{}, nil, now)
+	turn(incident.Declared, incident.EventSuspects)
+	p.Done(take(ActionUpdate), Receipt{}, nil, now)
+	lost := take(ActionNote)
+	p.Done(lost, Receipt{}, &SendError{Class: Retry, Reason: ReasonTimeout, Unknown: true, Err: errTest}, now)
+	turn(incident.Resolved, incident.EventResolved)
+	p.Done(take(ActionClose), Receipt{}, nil, now) // says more than a note, so it goes first
+	again := take(ActionNote)
+	if d := again.Delivery; !d.Uncertain || len(d.Notes) != 1 || d.Notes[0].Sequence != 2 || d.Since != lost.Delivery.Since {
+		t.Errorf("got %+v", d)
+	}
+	p.Done(again, Receipt{}, nil, now)
+	if d := take(ActionNote).Delivery; d.Uncertain || len(d.Notes) != 1 || d.Notes[0].Sequence != 3 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+var errTest = errors.New("a test's error")
+
+// halfLog gives a first page and then fails: the story's end is missing.
+type halfLog struct {
+	*MemoryLog
+	mu     sync.Mutex
+	broken bool
+	failed int
+}
+
+func (h *halfLog) After(ctx context.Context, c Cursor, limit int) ([]incident.Event, Cursor, Head, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken && c.Tick > 0 {
+		h.failed++
+		return nil, c, Head{}, errTest
+	}
+	return h.MemoryLog.After(ctx, c, limit)
+}
+
+type store struct{}
+
+func (store) Load(context.Context) (map[string][]byte, error) { return nil, nil }
+func (store) Put(context.Context, string, []byte) error       { return nil }
+func (store) Close() error                                    { return nil }
+func (store) Key(string) string                               { return "" }
+func (store) Send(context.Context, Delivery) (Receipt, error) { return Receipt{}, nil }
+
+// Half a story pages nobody: what the unread rest of the log closes was never worth a page.
+func TestHalfALogPagesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(t)
+		places := testPlaces(cfg)
+		for i := range places {
+			places[i].Sender = store{}
+		}
+		log := &halfLog{MemoryLog: &MemoryLog{}, broken: true}
+		i := incident.Incident{ID: "a", State: incident.Declared, Page: true, DeclaredAt: time.Now()}
+		now := time.Now()
+		for k := range uint64(readLimit + 10) {
+			e := incident.Event{Incident: "a", Sequence: k + 1, At: now, Clock: now, Tick: k + 1, Type: incident.EventImpact, After: i}
+			if k == readLimit+5 {
+				e.After.State = incident.Resolved
+				i.State = incident.Resolved
+			}
+			log.Append(e)
+		}
+		log.MemoryLog.events = slices.Clone(log.MemoryLog.events)
+		l, err := New(Options{Log: &onlyAfter{log}, Routes: cfg, Places: places, Store: store{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { _ = l.Run(ctx); close(done) }()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if got := l.Records(""); len(got) > 0 || log.failed == 0 {
+			t.Errorf("%d failed reads, records %+v", log.failed, got)
+		}
+		log.mu.Lock()
+		log.broken = false
+		log.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if got := l.Records("a"); len(got) != 1 || got[0].Incident != "missed-a" || got[0].Kind != "chat" {
+			t.Errorf("records %+v", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// onlyAfter has no picture, as on a first start.
+type onlyAfter struct{ *halfLog }
+
+func (onlyAfter) Open(context.Context, time.Time) ([]incident.Event, error) { return nil, nil }

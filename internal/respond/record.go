@@ -58,7 +58,7 @@ type Record struct {
 	Step     Action    `json:"step,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
 	Attempts int       `json:"attempts,omitempty"`
-	// Uncertain: the open may have arrived although nobody knows.
+	// Uncertain: an open, or after it a close, may have arrived although nobody knows.
 	Uncertain bool      `json:"uncertain,omitempty"`
 	NextAt    time.Time `json:"next_at,omitzero"`
 	Failure   Reason    `json:"failure,omitempty"`
@@ -118,6 +118,9 @@ func (r *Record) next(p *Place) Action {
 				return ActionUpdate
 			}
 			return ActionOpen
+		}
+		if r.Uncertain && !p.Edits {
+			return ActionClose // it was opened once more, perhaps
 		}
 	default:
 		switch {

@@ -416,3 +416,16 @@ func TestStandInPage(t *testing.T) {
 		}
 	}
 }
+
+// The whole is cut where every block is legal and the sum is not; header and buttons stay.
+func TestBudget(t *testing.T) {
+	blocks := []slackgo.Block{slackgo.NewHeaderBlock(slackgo.NewTextBlockObject(slackgo.PlainTextType, "h", false, false))}
+	for range 10 {
+		blocks = append(blocks, slackgo.NewSectionBlock(mrkdwn(strings.Repeat("x", 2900)), nil, nil))
+	}
+	blocks = append(blocks, buttons(respondtest.Example(), "", ""))
+	got := withinBudget(blocks)
+	if size(got) > maxTotal || len(got) != 6 || got[0] != blocks[0] || got[5] != blocks[11] {
+		t.Errorf("%d blocks of %d characters", len(got), size(got))
+	}
+}
