@@ -38,7 +38,8 @@ type Options struct {
 	Now      func() time.Time // the wall clock
 	// Lead tells right before each message whether this process may still send; nil means always.
 	Lead func() bool
-	// Health hears whether the loop's own needs are met: cause "clickhouse_unreachable" and "outbox_failing".
+	// Health hears whether the loop's own needs are met: causes "clickhouse_unreachable" and "outbox_failing", and after
+	// each turn that "respond_stalled" is not so; who watches takes its silence for trouble. It must not block.
 	Health  func(cause string, healthy bool, detail string)
 	Logger  *slog.Logger
 	Metrics *Metrics
@@ -117,6 +118,7 @@ func (l *Loop) turn(ctx context.Context) {
 			return
 		}
 	}
+	l.Health("respond_stalled", true, "")
 }
 
 func (l *Loop) restore(ctx context.Context) error {

@@ -225,3 +225,41 @@ func (c *Config) checkFallbacks(errs *strictyaml.Errors) {
 		}
 	}
 }
+
+// Warnings are what is allowed and probably not meant: receivers and intervals that nothing uses. elsewhere names
+// receivers that are used outside of this file, as for Tocsin's pages about itself.
+func (c *Config) Warnings(elsewhere ...string) strictyaml.Errors {
+	used := map[string]bool{}
+	for _, name := range elsewhere {
+		used["receiver "+name] = true
+	}
+	var walk func(*Route)
+	walk = func(r *Route) {
+		used["receiver "+r.Receiver.Value] = true
+		for _, n := range append(slices.Clone(r.Active), r.Mute...) {
+			used["time interval "+n.Value] = true
+		}
+		for _, child := range r.Routes {
+			walk(child)
+		}
+	}
+	walk(c.Route)
+	var out strictyaml.Errors
+	for _, r := range c.Receivers {
+		used["receiver "+r.Fallback.Value] = true
+		if len(r.Integrations) == 0 {
+			out.Add(r.Name.Pos, fmt.Errorf("receiver %q leads nowhere: what is routed to it is told to nobody", r.Name.Value))
+		}
+	}
+	for _, r := range c.Receivers {
+		if !used["receiver "+r.Name.Value] {
+			out.Add(r.Name.Pos, fmt.Errorf("receiver %q is used by no route", r.Name.Value))
+		}
+	}
+	for _, n := range c.Intervals {
+		if !used["time interval "+n.Name.Value] {
+			out.Add(n.Name.Pos, fmt.Errorf("time interval %q is used by no route", n.Name.Value))
+		}
+	}
+	return out
+}

@@ -181,3 +181,20 @@ func TestMistakesAreRefusedWithTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// keep#6793: what is accepted and never applies is said.
+func TestWarnings(t *testing.T) {
+	cfg, err := Load("r.yaml", []byte(strings.Replace(strings.Replace(good, "receiver: db", "receiver: oncall", 1), "mute_time_intervals: [night]", "continue: true", 1)), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`r.yaml:16:123: receiver "office" leads nowhere: what is routed to it is told to nobody`,
+		`r.yaml:16:90: receiver "db" is used by no route`, `r.yaml:17:25: time interval "night" is used by no route`}
+	var got []string
+	for _, w := range cfg.Warnings() {
+		got = append(got, w.Error())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

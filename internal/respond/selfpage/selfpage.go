@@ -313,16 +313,16 @@ func (p *Pager) step(ctx context.Context, pl *respond.Place, c Cause, t *said) {
 	if !v.known || now.Before(t.next) {
 		return
 	}
-	for_ := now.Sub(v.since)
+	lasted := now.Sub(v.since)
 	switch {
-	case !v.healthy && for_ >= p.cfg.After.Std() && (!t.open || now.Sub(t.at) >= p.cfg.Repeat.Std() && !pl.Edits):
+	case !v.healthy && lasted >= p.cfg.After.Std() && (!t.open || now.Sub(t.at) >= p.cfg.Repeat.Std() && !pl.Edits):
 		if !t.open {
 			t.begun = v.since
 		}
 		p.send(ctx, pl, c, t, v, respond.ActionOpen, now)
-	case v.healthy && t.open && for_ >= p.cfg.Recover.Std():
+	case v.healthy && t.open && lasted >= p.cfg.Recover.Std():
 		p.send(ctx, pl, c, t, v, respond.ActionClose, now)
-	case v.healthy && t.unknown && pl.Pages && for_ >= p.cfg.Recover.Std():
+	case v.healthy && t.unknown && pl.Pages && lasted >= p.cfg.Recover.Std():
 		// What a process before this one opened would stay open for ever. Where nothing is open, the close is dropped.
 		p.send(ctx, pl, c, t, v, respond.ActionClose, now)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	link   = regexp.MustCompile(`&lt;(https?://[^|&]+?)\|(.+?)&gt;`)
-	bare   = regexp.MustCompile(`&lt;(https?://[^|&]+?)&gt;`)
+	link   = regexp.MustCompile(`&lt;(https?://[^|\s]+?)\|(.+?)&gt;`)
+	bare   = regexp.MustCompile(`&lt;(https?://[^|\s]+?)&gt;`)
 	chanRe = regexp.MustCompile(`&lt;#(C[0-9A-Z]+)(\|[^&]*)?&gt;`)
 	loud   = regexp.MustCompile(`&lt;!(channel|here|everyone)(\|[^&]*)?&gt;`)
 	bold   = regexp.MustCompile(`(^|[\s(])\*([^*\n]+)\*`)
@@ -54,7 +54,7 @@ var tmpl = template.Must(template.New("channel").Funcs(template.FuncMap{
 }).Parse(`<!doctype html><meta charset="utf-8"><title>#{{.Channel.Name}} (Slack stand-in)</title>
 <style>
 body{font:15px/1.46 Lato,system-ui,sans-serif;margin:0;display:flex;min-height:100vh;color:#1d1c1d;background:#fff}
-nav{background:#3f0e40;color:#cfc3cf;min-width:210px;padding:16px}nav a{display:block;color:#cfc3cf;text-decoration:none;padding:3px 8px;border-radius:4px;overflow-wrap:anywhere}
+nav{background:#3f0e40;color:#cfc3cf;width:240px;flex:none;box-sizing:border-box;padding:16px}nav a{display:block;color:#cfc3cf;text-decoration:none;padding:3px 8px;border-radius:4px;overflow-wrap:anywhere}
 nav a.on{background:#1164a3;color:#fff}main{flex:1;padding:0 20px 40px;max-width:960px}
 h1{font-size:18px;border-bottom:1px solid #ddd;padding:12px 0;margin:0 0 8px}
 .msg{display:flex;gap:10px;padding:8px 0}.pic{width:36px;height:36px;border-radius:6px;background:#b8352a;color:#fff;display:flex;align-items:center;justify-content:center;font-weight:700;flex:none}
@@ -63,7 +63,7 @@ h2{font-size:17px;margin:4px 0}.fields{display:grid;grid-template-columns:1fr 1f
 .ctx{color:#616061;font-size:13px}.actions{display:flex;gap:8px;margin:8px 0;flex-wrap:wrap}.actions span{border:1px solid #bbb;border-radius:4px;padding:4px 12px;font-weight:700;font-size:13px}
 .actions .primary{background:#007a5a;color:#fff;border-color:#007a5a}.actions .danger{background:#e01e5a;color:#fff;border-color:#e01e5a}
 .thread{border-left:3px solid #ddd;margin:6px 0 0 8px;padding-left:10px}.thread .msg{padding:4px 0}.thread .pic{width:24px;height:24px;font-size:12px}
-hr{border:0;border-top:1px solid #ddd}code{background:#f6f6f6;border:1px solid #ddd;border-radius:3px;color:#c0264b;padding:0 3px;font-size:13px}mark{background:#ffe9a8}p{margin:4px 0}
+hr{border:0;border-top:1px solid #ddd}code{background:#f6f6f6;border:1px solid #ddd;border-radius:3px;color:#c0264b;padding:0 3px;font-size:13px}mark{background:#ffe9a8}p{margin:4px 0;white-space:pre-wrap}
 </style>
 {{define "msg"}}<div class="msg"><div class="pic">T</div><div class="body"><div class="who"><b>Tocsin</b><span>{{.PostedAt.UTC.Format "15:04:05"}} UTC{{if .Edits}} (edited){{end}}</span></div>
 {{range parsed .}}{{if eq .Type "header"}}<h2>{{show .Text}}</h2>
