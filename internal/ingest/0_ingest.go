@@ -54,6 +54,7 @@ type Loop struct {
 	partitions   map[*partition]struct{}
 	notices      []Notice
 	generations  uint64
+	withoutSince time.Time // since when there is no assignment; zero while there is one
 	blockedSince time.Time
 	lastError    string
 
@@ -88,6 +89,7 @@ func (l *Loop) Topics() []string { return slices.Sorted(maps.Keys(l.sources)) }
 // Run works until ctx ends, and returns nil then. It is called once. It returns an error only where the group does,
 // which means that trying on is of no use.
 func (l *Loop) Run(ctx context.Context) error {
+	l.assigned(false)
 	err := l.group.Run(ctx, l.generation)
 	if ctx.Err() != nil {
 		return nil
@@ -100,9 +102,8 @@ func (l *Loop) Run(ctx context.Context) error {
 
 // generation works on the partitions of one assignment. One that is fenced or poisoned ends it for all.
 func (l *Loop) generation(ctx context.Context, gen Generation) error {
-	l.mu.Lock()
-	l.generations++
-	l.mu.Unlock()
+	l.assigned(true)
+	defer l.assigned(false)
 	l.metrics.generations.Inc()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -127,6 +128,16 @@ func (l *Loop) generation(ctx context.Context, gen Generation) error {
 	}
 	wg.Wait()
 	return outcome(errs)
+}
+
+// assigned notes whether the group has given this process a share, be it an empty one.
+func (l *Loop) assigned(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.withoutSince = l.now().UTC(); yes {
+		l.withoutSince = time.Time{}
+		l.generations++
+	}
 }
 
 // outcome is ErrPoisoned if any partition says so: the group must hear of it. Having been fenced is no failure.

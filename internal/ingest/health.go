@@ -10,8 +10,8 @@ import (
 
 // Health is the loop's state at one moment, for readiness, the self-page and people. Times are of the wall clock.
 type Health struct {
-	// BlockedSince is when the partition that has been blocked longest stopped; zero if none is blocked. A blocked
-	// partition does not fetch: nothing is lost, but Tocsin is blind to it.
+	// BlockedSince is when the partition that has been blocked longest stopped, or since when the group has assigned
+	// nothing; zero if all is well. What is blocked does not fetch: nothing is lost, but Tocsin is blind to it.
 	BlockedSince time.Time         `json:"blocked_since"`
 	LastError    string            `json:"last_error,omitempty"`
 	Generations  uint64            `json:"generations"` // since the start; 0 means that the group was not joined yet
@@ -58,11 +58,17 @@ type Notice struct {
 
 const maxNotices = 100
 
+// rebalanceMax is how long the group may take to share its partitions out before that counts as being blocked.
+const rebalanceMax = 30 * time.Second
+
 // Health takes a snapshot.
 func (l *Loop) Health() Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := Health{Generations: l.generations, Notices: slices.Clone(l.notices), LastError: l.lastError, BlockedSince: l.blockedSince}
+	if !l.withoutSince.IsZero() && l.now().Sub(l.withoutSince) > rebalanceMax && (h.BlockedSince.IsZero() || l.withoutSince.Before(h.BlockedSince)) {
+		h.BlockedSince, h.LastError = l.withoutSince, "the consumer group assigns nothing: is Kafka reachable, and do the topics exist?"
+	}
 	for p := range l.partitions {
 		h.Partitions = append(h.Partitions, p.health)
 		if b := p.health.BlockedSince; !b.IsZero() && (h.BlockedSince.IsZero() || b.Before(h.BlockedSince)) {

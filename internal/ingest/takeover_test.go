@@ -379,6 +379,41 @@ func (g *oneGeneration) Commit(context.Context, ingest.TopicPartition, int64, st
 	return g.commit
 }
 
+// Without an assignment there is no partition that could be blocked; that is no health.
+func TestNoAssignmentIsBlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		loop, err := ingest.New(w.cfg, ingest.Deps{Group: silentGroup{}, Metrics: ingest.NewMetrics(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		began := time.Now()
+		go func() { done <- loop.Run(ctx) }()
+		time.Sleep(20 * time.Second)
+		if h := loop.Health(); !h.BlockedSince.IsZero() {
+			t.Errorf("while it joins: %+v", h)
+		}
+		time.Sleep(20 * time.Second)
+		if h := loop.Health(); !h.BlockedSince.Equal(began) || h.LastError == "" {
+			t.Errorf("after 40 s: %+v", h)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// silentGroup never assigns anything.
+type silentGroup struct{}
+
+func (silentGroup) Run(ctx context.Context, _ func(context.Context, ingest.Generation) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func TestRunReturnsWhenTheGroupCannotGoOn(t *testing.T) {
 	w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
 	broken := errors.New("no such cluster")
