@@ -17,6 +17,9 @@ func (p *partition) fetch(ctx context.Context) error {
 		return nil // of the last fetch, the batch was full
 	}
 	wait := p.loop.cfg.FetchWait.Std()
+	if p.loop.clock.Kind() == ClockRecords {
+		wait = min(wait, recordsBeatMin) // a heartbeat is as old as the fetch before it
+	}
 	if p.batch != nil && p.batch.until == 0 {
 		left := p.batch.linger - time.Since(p.batch.began)
 		if p.caughtUp && left > 0 {
