@@ -47,7 +47,7 @@ func rowOf(path string) (row, bool) {
 }
 
 func supportsTests(path string) bool {
-	return strings.HasSuffix(path, "test") && path != "internal/archtest"
+	return strings.HasSuffix(path, "test") && !slices.Contains(namedTest, path)
 }
 
 func anyMatches(patterns []string, path string) bool {

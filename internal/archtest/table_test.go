@@ -38,6 +38,7 @@ var table = []row{
 
 	{"internal/strictyaml", leaf, nil},
 	{"internal/signal", leaf, nil},
+	{"internal/signal/...", leaf, []string{"internal/signal"}},
 	{"internal/incident", leaf, []string{"internal/signal"}},
 
 	{"internal/catalogue", model, nil},
@@ -61,11 +62,10 @@ var table = []row{
 	{"internal/report/...", tool, nil},
 	{"internal/console/...", tool, []string{"internal/report/..."}},
 	{"internal/backtest/...", tool, []string{"internal/scenario/...", "internal/report/..."}},
-	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/..."}},
+	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/...", "internal/console"}},
 	{"internal/cli/...", tool, []string{"internal/scenario/...", "internal/report/...", "internal/backtest/...", "internal/demo/...", "internal/console/..."}},
 	{"internal/tools/...", tool, nil},
 	{"internal/archtest", tool, nil},
-	{"internal/deps", wiring, nil},
 
 	{"internal/app/...", wiring, nil},
 
@@ -73,19 +73,22 @@ var table = []row{
 	{"cmd/chlocal/...", command, []string{"internal/chlocal"}},
 }
 
+// Packages that test what users bring, and are no support of our own tests.
+var namedTest = []string{"internal/archtest", "internal/backtest", "internal/detect/ruletest"}
+
 // Modules that only some packages may import, with the packages; tests are free.
 var modules = map[string][]string{
-	"go.uber.org/fx":                      {"internal/app/...", "internal/deps"},
+	"go.uber.org/fx":                      {"internal/app/..."},
 	"go.uber.org/dig":                     {"internal/app/..."},
-	"github.com/segmentio/kafka-go":       {"internal/kafka/...", "internal/kafkalocal", "internal/demo/...", "internal/deps"},
-	"github.com/ClickHouse/clickhouse-go": {"internal/clickhouse/...", "internal/chlocal", "internal/deps"},
-	"github.com/twmb/franz-go":            {"internal/kafkalocal", "internal/deps"},
-	"github.com/slack-go/slack":           {"internal/respond/...", "internal/deps"},
-	"github.com/ebitengine/purego":        {"cmd/chlocal/...", "internal/deps"},
-	"github.com/spf13/cobra":              {"internal/cli/...", "cmd/tocsin/...", "internal/deps"},
-	"github.com/rogpeppe/go-internal":     {"internal/deps"}, // testscript: tests only
-	"github.com/google/go-cmp":            {"internal/deps"},
-	"go.uber.org/goleak":                  {"internal/deps"},
+	"github.com/segmentio/kafka-go":       {"internal/kafka/...", "internal/kafkalocal", "internal/demo/..."},
+	"github.com/ClickHouse/clickhouse-go": {"internal/clickhouse/...", "internal/chlocal"},
+	"github.com/twmb/franz-go":            {"internal/kafkalocal"},
+	"github.com/slack-go/slack":           {"internal/respond/..."},
+	"github.com/ebitengine/purego":        {"cmd/chlocal/..."},
+	"github.com/spf13/cobra":              {"internal/cli/...", "cmd/tocsin/..."},
+	"github.com/rogpeppe/go-internal":     {},
+	"github.com/google/go-cmp":            {},
+	"go.uber.org/goleak":                  {},
 }
 
 const maxLines = 400 // of a Go file, tests and generated files aside

@@ -127,3 +127,10 @@ func number(v float64) *float64 {
 	}
 	return &v
 }
+
+// FromLog tells incidents as a backtest does from an incident log, such as the stored one of a live run, without pages.
+func FromLog(events []incident.Event) []Incident {
+	j := newJournal()
+	j.add(events, nil, nil)
+	return j.incidents()
+}

@@ -27,14 +27,3 @@ func checkCommand(env Env) *cobra.Command {
 	c.Flags().StringVar(&config, "config.file", "", "configuration file")
 	return c
 }
-
-func testCommand(env Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "test [FOLDER...]", Short: "Run the tests that stand beside rules and pipelines (*_test.yaml)",
-		Long: "Runs every *_test.yaml below the folders; a file that begins with `pipeline:` tests a mapping, others test rules. Without a\n" +
-			"folder it runs the tests of what Tocsin ships with.",
-		RunE: func(_ *cobra.Command, folders []string) error {
-			return runTests(env, folders)
-		},
-	}
-}

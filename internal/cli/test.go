@@ -1,11 +1,104 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tocsin-project/tocsin/internal/detect/ruletest"
+	"github.com/tocsin-project/tocsin/internal/ingest/decode"
+	"github.com/tocsin-project/tocsin/pipelines"
+	"github.com/tocsin-project/tocsin/rules"
 )
 
-func runTests(env Env, folders []string) error {
-	_ = strings.TrimSpace
-	return fmt.Errorf("not yet")
+func testCommand(env Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "test [FOLDER...]", Short: "Run the tests that stand beside rules and pipelines (*_test.yaml)",
+		Long: "Runs every *_test.yaml of the folders: a folder of pipelines tests mappings (record in, events out), any other one tests\n" +
+			"rules (events in, findings and incidents out). Without a folder it runs the tests of what Tocsin ships with.",
+		RunE: func(_ *cobra.Command, folders []string) error {
+			results, err := runTests(folders)
+			if err != nil {
+				return err
+			}
+			failed := 0
+			for _, r := range results {
+				if r.diff == "" {
+					fmt.Fprintf(env.Stdout, "ok    %s: %s\n", r.file, r.name)
+					continue
+				}
+				failed++
+				fmt.Fprintf(env.Stdout, "FAIL  %s: %s\n      %s\n", r.file, r.name, strings.ReplaceAll(strings.TrimSpace(r.diff), "\n", "\n      "))
+			}
+			fmt.Fprintf(env.Stdout, "%d passed, %d failed\n", len(results)-failed, failed)
+			if failed > 0 || len(results) == 0 {
+				return errSilent
+			}
+			return nil
+		},
+	}
+}
+
+// testResult is one test of a *_test.yaml file; diff is empty where it passed.
+type testResult struct{ file, name, diff string }
+
+func runTests(folders []string) ([]testResult, error) {
+	if len(folders) == 0 {
+		out := ruleTests(rules.FS)
+		more, err := pipelineTests(pipelines.FS)
+		return append(out, more...), err
+	}
+	var out []testResult
+	for _, f := range folders {
+		if st, err := os.Stat(f); err != nil {
+			return nil, err
+		} else if !st.IsDir() {
+			return nil, usageError{fmt.Errorf("%s is no folder", f)}
+		}
+		fsys := os.DirFS(f)
+		if !holdsPipelines(fsys) {
+			out = append(out, ruleTests(fsys)...)
+			continue
+		}
+		more, err := pipelineTests(fsys)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
+func ruleTests(fsys fs.FS) (out []testResult) {
+	for _, r := range ruletest.Run(fsys, ".") {
+		out = append(out, testResult{r.File, r.Test, r.Diff})
+	}
+	return out
+}
+
+func pipelineTests(fsys fs.FS) (out []testResult, err error) {
+	results, err := decode.RunTests(fsys)
+	for _, r := range results {
+		out = append(out, testResult{r.Pos.File, strings.TrimPrefix(r.Name, r.Pos.File+": "), r.Diff})
+	}
+	return out, err
+}
+
+// holdsPipelines tells a folder of pipelines by its files: each of them names a decoder, and no other file does.
+func holdsPipelines(fsys fs.FS) bool {
+	names, err := fs.Glob(fsys, "*.yaml")
+	if err != nil {
+		return false
+	}
+	for _, n := range names {
+		data, err := fs.ReadFile(fsys, n)
+		if err == nil && (bytes.HasPrefix(data, []byte("decoder:")) || bytes.Contains(data, []byte("\ndecoder:"))) {
+			return true
+		}
+	}
+	return false
 }

@@ -29,10 +29,15 @@ func (d *Demo) configure(context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A replay's clock runs with its records: a pause of the machine is minutes of it, and no partition has really fallen behind.
+	clock, hold := "records", "12h"
+	if d.WallClock {
+		clock, hold = "wall", "2m"
+	}
 	global := fmt.Sprintf("global:\n  pagerduty_url: %s\n  slack_api_url: %s\n", d.PagerDuty.URL, d.Slack.URL)
 	dir := filepath.Dir(d.configFile())
 	for name, content := range map[string]string{
-		"tocsin.yaml":                   fmt.Sprintf(configText, listen, d.broker.Addr(), d.engine.Addr()) + d.Config,
+		"tocsin.yaml":                   fmt.Sprintf(configText, listen, d.broker.Addr(), d.engine.Addr(), clock, hold),
 		"routes.yaml":                   global + string(routes),
 		"catalogue.yaml":                string(d.Scenario.Catalogue),
 		"secrets/pagerduty_routing_key": routingKey + "\n",
@@ -59,12 +64,12 @@ clickhouse: {addresses: [%q]}
 files: {routes: routes.yaml, catalogue: catalogue.yaml}
 ingest:
   start: beginning
-  clock: records
+  clock: %s
   min_linger: 100ms
   max_linger: 500ms
   inserts_per_second: 20
   fetch_wait: 100ms
-detect: {poll: 100ms}
+detect: {poll: 100ms, hold: %s}
 respond:
   data_dir: outbox
   poll: 200ms

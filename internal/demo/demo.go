@@ -35,8 +35,10 @@ type Options struct {
 	// Binary is the program that `run` belongs to, this one by default; Engine is chlocal, beside it by default.
 	Binary, Engine string
 	Out            io.Writer // what a person watches
-	// Config is appended to the daemon's configuration.
-	Config string
+	// Until ends the scenario early, where it is not zero.
+	Until time.Time
+	// WallClock makes the daemon live by the wall clock, as in production, instead of by the records' own time.
+	WallClock bool
 }
 
 // Demo is a running installation. Whoever starts it closes it.
@@ -75,6 +77,9 @@ func Start(ctx context.Context, o Options) (_ *Demo, err error) {
 		}
 	}
 	d.Feed = newFeed(o.Scenario, o.Seed, d.kafka.NewProducer(), &d.judged, o.Speed)
+	if !o.Until.IsZero() {
+		d.Feed.until = o.Until
+	}
 	if !o.Fresh {
 		if err := d.Feed.skipStored(ctx, d.kafka); err != nil {
 			return nil, err

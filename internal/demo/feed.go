@@ -26,6 +26,8 @@ type feed struct {
 	// judged is event time up to which the detector has come, as Unix nanoseconds; 0 is nothing yet.
 	judged *atomic.Int64
 	speed  float64
+	made   time.Time // end of the last slice generated
+	until  time.Time // nothing that begins then or later is played
 
 	// skip is how many records each partition has from an earlier run. A scenario gives the same records for the same
 	// seed, so these are the first ones.
@@ -41,7 +43,7 @@ const slicesAtOnce = 3
 func newFeed(s *scenario.Scenario, seed int64, p *kafka.Producer, judged *atomic.Int64, speed float64) *feed {
 	f := &feed{
 		scenario: s, gen: scenario.NewGenerator(s, seed), encoder: wire.NewEncoder(s, wire.Options{}), producer: p,
-		ahead: 8 * time.Minute, judged: judged, speed: speed,
+		ahead: 8 * time.Minute, judged: judged, speed: speed, until: s.End,
 	}
 	f.at.Store(s.Start.UnixNano())
 	return f
@@ -52,12 +54,12 @@ func (f *feed) run(ctx context.Context) error {
 	began := time.Now()
 	for {
 		slices := make([]*scenario.Slice, 0, slicesAtOnce)
-		for len(slices) < slicesAtOnce {
+		for len(slices) < slicesAtOnce && f.made.Before(f.until) {
 			s, ok := f.gen.Next()
 			if !ok {
 				break
 			}
-			slices = append(slices, s)
+			slices, f.made = append(slices, s), s.To
 		}
 		if len(slices) == 0 {
 			return nil

@@ -53,7 +53,7 @@ func (d *Demo) follow(ctx context.Context, produced <-chan struct{}) error {
 		d.showProgress(at, began)
 		select {
 		case <-produced:
-			if !at.Before(d.Scenario.End.Add(-tail)) {
+			if !at.Before(d.Feed.made.Add(-tail)) {
 				return d.follower.poll(ctx)
 			}
 		default:
