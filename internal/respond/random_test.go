@@ -74,7 +74,7 @@ func (f *providers) send(now time.Time, s Step) (Receipt, *SendError) {
 // what is open and may page is open at the pager, what is over is closed there, few pages in five minutes, one
 // first message, each change told once, the channel shows the last state.
 func TestRandomLives(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(25) {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { randomLife(t, seed) }) {
 			break
 		}
