@@ -38,9 +38,8 @@ var funcs = template.FuncMap{
 const (
 	// maxSuspects have their reasons shown; the others are named.
 	maxSuspects = 5
-	// slowLag is how far behind the detector may be before the page points it out. It waits two minutes for a partition that
-	// lags, and a replay at a hundred times the speed is minutes behind when it is well.
-	slowLag = 5 * time.Minute
+	// slowLag is how far behind the detector is when pages are held back.
+	slowLag = 15 * time.Minute
 )
 
 func share(v float64) string {

@@ -70,7 +70,7 @@ func comments(t *testing.T, dir string) map[string]map[string]string {
 // reference writes the section on kinds from the code.
 func reference(t *testing.T) string {
 	t.Helper()
-	said := comments(t, filepath.Join(root(t), "internal/rule"))
+	said := comments(t, filepath.Join(root(t), "internal", "rule"))
 	var b strings.Builder
 	for _, k := range rule.Kinds {
 		f, err := rule.Parse(k.Name, []byte(wrap(k.Example)))

@@ -185,7 +185,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 // A page that nobody finds is not read.
 func TestIndexListsEveryPage(t *testing.T) {
-	index, err := os.ReadFile(filepath.Join(root(t), "docs/README.md"))
+	index, err := os.ReadFile(filepath.Join(root(t), "docs", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package docstest
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -76,7 +75,7 @@ func metricsTable(t *testing.T) string {
 		if m[3] != "" {
 			labels = "`" + strings.ReplaceAll(m[3], ",", "`, `") + "`"
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], labels, strings.ReplaceAll(m[2], `\"`, `"`)))
+		rows = append(rows, "| `"+m[1]+"` | "+labels+" | "+strings.ReplaceAll(m[2], `\"`, `"`)+" |\n")
 	}
 	slices.Sort(rows)
 	return "\n| metric | labels | meaning |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "") + "\n"
@@ -89,7 +88,7 @@ func TestTableOfMetricsIsWhatTheCodeSays(t *testing.T) {
 func TestTableOfCausesIsWhatTheCodeSays(t *testing.T) {
 	table := "\n| cause | Tocsin says |\n|---|---|\n"
 	for _, c := range slices.Sorted(maps.Keys(selfpage.Causes)) {
-		table += fmt.Sprintf("| `%s` | %s |\n", c, selfpage.Causes[c])
+		table += "| `" + string(c) + "` | " + selfpage.Causes[c] + " |\n"
 	}
 	generated(t, "docs/operations.md", "causes", table+"\n")
 }
