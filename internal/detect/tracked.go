@@ -20,10 +20,10 @@ const linger = 10 * time.Minute
 // member is a finding in an incident.
 type member struct {
 	incident.Attached
-	Active bool // firing or unknown
-	// Of a resource: when its climb began, and the worst it came to.
+	Active bool    // firing or unknown
+	Peak   float64 `json:",omitempty"` // the worst value
+	// Of a resource: when its climb began, and whether it ran out.
 	Trend time.Time `json:",omitzero"`
-	Peak  float64   `json:",omitempty"`
 	Full  bool      `json:",omitempty"`
 }
 

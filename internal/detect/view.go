@@ -180,13 +180,13 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 	case n > 1:
 		return fmt.Sprintf("%d services failing: %s", n, list(sortedKeys(services), 3))
 	case n == 1:
-		return titleOfPath(&worst.Finding, cause)
+		return x.titleOfPath(worst, cause)
 	case full != nil:
 		return cause
 	case near != nil && !near.Exhausted.IsZero():
 		return fmt.Sprintf("%s: %s %s in about %s", near.key.Resource, metricWords(near.key.Metric), runOut(near.key.Metric), shortDuration(near.Exhausted.Sub(now)))
 	case near != nil:
-		return fmt.Sprintf("%s: %s at %s of its limit", near.key.Resource, metricWords(near.key.Metric), percent(near.F.Value))
+		return fmt.Sprintf("%s: %s at %s of its limit", near.key.Resource, metricWords(near.key.Metric), percent(max(near.F.Value, x.peak(near))))
 	case tickets != nil:
 		return fmt.Sprintf("customers report trouble with %s (%.0f accounts)", tickets.Finding.Key.Area, tickets.Finding.Value)
 	case x.Inc.Title != "":
@@ -195,12 +195,26 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 	return "something is abnormal"
 }
 
-func titleOfPath(f *incident.Finding, cause string) string {
-	what := "failing"
+// peak is the worst level that a resource's finding has come to in this incident.
+func (x *tracked) peak(f *finding) float64 {
+	if i := x.index(f.key); i >= 0 {
+		return x.Members[i].Peak
+	}
+	return 0
+}
+
+// titleOfPath speaks of how it is while it lasts, and of the worst once it is over.
+func (x *tracked) titleOfPath(m *member, cause string) string {
+	f := &m.Finding
+	what, share := "failing", percent(f.Value)
 	if f.Kind == "latency" {
 		what = "slow"
 	}
-	t := fmt.Sprintf("%s: %s of %s %ss %s", f.Key.Service, percent(f.Value), f.Key.Operation, f.Key.Access, what)
+	if !m.Active {
+		what = map[string]string{"failing": "failed", "slow": "were slow"}[what]
+		share = "up to " + percent(max(f.Value, m.Peak))
+	}
+	t := fmt.Sprintf("%s: %s of %s %ss %s", f.Key.Service, share, f.Key.Operation, f.Key.Access, what)
 	if f.Key.Attributes != "" {
 		t += " where " + f.Key.Attributes.String()
 	}

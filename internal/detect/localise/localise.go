@@ -23,6 +23,9 @@ const (
 	maxDepth = 3
 	// maxAttributes bounds the scan on wide events: the subsets grow with its cube.
 	maxAttributes = 8
+	// A slice with so much of the excess, and a rate of it so many times that of the rest, is named before the whole.
+	mostly    = 0.6
+	muchWorse = 3
 )
 
 // Leaf is one full combination, counted before and since the onset. Total is failures and successes.
@@ -42,6 +45,7 @@ type Slice struct {
 type sums struct {
 	a, e   float64 // weighted failures, weighted expected failures
 	excess float64 // failures beyond the expected, unweighted
+	total  float64
 }
 
 // Scan ranks the slices that explain the excess best, the whole ({}) among them, at most n.
@@ -73,6 +77,7 @@ func Scan(leaves []Leaf, n int) []Slice {
 			x.a += w * f
 			x.e += w * t * b
 			x.excess += f - t*b
+			x.total += t
 		})
 	}
 	return rank(table, n)
@@ -93,10 +98,29 @@ func rank(table map[signal.Attributes]*sums, n int) []Slice {
 	slices.SortFunc(out, func(a, b Slice) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Attributes.Len(), b.Attributes.Len()), cmp.Compare(a.Attributes, b.Attributes))
 	})
-	return out[:min(n, len(out))]
+	return narrow(out, table)[:min(n, len(out))]
 }
 
-// names lists the attributes that are worth scanning: those with more than one value.
+// narrow moves a slice before the whole that it belongs to, where it explains most of the excess and the rest of the traffic
+// is nearly well: pooled evidence grows with traffic, so that the whole often scores best although a part of it is to blame.
+func narrow(ranked []Slice, table map[signal.Attributes]*sums) []Slice {
+	if len(ranked) == 0 || ranked[0].Attributes != "" {
+		return ranked
+	}
+	all := table[""]
+	for i, s := range ranked[1:] {
+		x := table[s.Attributes]
+		inside, outside := x.excess/x.total, (all.excess-x.excess)/(all.total-x.total)
+		if s.Share >= mostly && all.total > x.total && inside >= muchWorse*outside {
+			copy(ranked[1:i+2], ranked[:i+1])
+			ranked[0] = s
+			return ranked
+		}
+	}
+	return ranked
+}
+
+// names lists the attributes to scan, those with fewest values first where there are too many.
 func names(leaves []Leaf) []string {
 	values := map[string]map[string]bool{}
 	for _, l := range leaves {
@@ -109,7 +133,7 @@ func names(leaves []Leaf) []string {
 	}
 	var out []string
 	for n, v := range values {
-		if len(v) > 1 {
+		if len(v) > 0 {
 			out = append(out, n)
 		}
 	}
