@@ -61,7 +61,7 @@ func TestBadRecordsBecomeDeadLettersAndTheLoopGoesOn(t *testing.T) {
 		w.kafka.Produce("r", 0, now, []byte(`{"time":1,"service":"jane@example.com"}`)) // incomplete, with an address
 		w.kafka.Produce("r", 0, now, good)
 		r := w.start(1, peace, nil)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		h := r.loop.Health()
 		r.stop(t)
 		var reasons []string
@@ -107,12 +107,12 @@ func TestStoreThatFailsStopsFetchingAndLosesNothing(t *testing.T) {
 		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
 		w.kafka.CreateTopic("g", 1)
 		r := w.start(1, peace, nil)
-		time.Sleep(time.Second)
+		advance(time.Second)
 		w.store.Fail(errors.New("no space left"))
 		began := time.Now()
 		for i := range 100 {
 			w.kafka.Produce("g", 0, time.Now(), gauge(time.Now(), i))
-			time.Sleep(time.Second)
+			advance(time.Second)
 		}
 		h := r.loop.Health()
 		if h.BlockedSince.Before(began) || h.BlockedSince.After(began.Add(10*time.Second)) || !strings.Contains(h.LastError, "no space left") {
@@ -123,7 +123,7 @@ func TestStoreThatFailsStopsFetchingAndLosesNothing(t *testing.T) {
 			t.Errorf("lag %d: it went on fetching", lag)
 		}
 		w.store.Fail(nil)
-		time.Sleep(30 * time.Second)
+		advance(30 * time.Second)
 		if h := r.loop.Health(); !h.BlockedSince.IsZero() || h.Partitions[0].Lag != 0 {
 			t.Errorf("health afterwards %+v", h)
 		}
@@ -156,9 +156,9 @@ func TestMarkersAreALedger(t *testing.T) {
 				at = at.Add(-time.Minute) // late
 			}
 			w.kafka.Produce("r", 0, time.Now(), request(at, fmt.Sprint("o", i%3), "success"))
-			time.Sleep(300 * time.Millisecond)
+			advance(300 * time.Millisecond)
 		}
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		r.stop(t)
 		var next int64
 		var events, late uint64
@@ -209,7 +209,7 @@ func TestManyPartitionsShareTheInserts(t *testing.T) {
 		r := w.start(1, peace, nil)
 		for i := range 20 * 600 {
 			w.kafka.Produce("g", int32(i%20), time.Now(), gauge(time.Now(), i))
-			time.Sleep(5 * time.Millisecond)
+			advance(5 * time.Millisecond)
 		}
 		r.stop(t)
 		if n := len(w.data()); n > 60*7 || n < 60*2 {
@@ -224,22 +224,22 @@ func TestOldReservationIsMadeAgain(t *testing.T) {
 		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
 		w.kafka.CreateTopic("g", 1)
 		r := w.start(1, peace, nil)
-		time.Sleep(time.Second)
+		advance(time.Second)
 		w.store.Fail(errors.New("down"))
 		w.kafka.Produce("g", 0, time.Now(), gauge(time.Now(), 1))
-		time.Sleep(3 * time.Second)
+		advance(3 * time.Second)
 		// An operator's tool moves the lock while the insert is tried again; after a minute it is reserved anew.
 		w.kafka.SetCommit("g", 0, 77, "")
-		time.Sleep(50 * time.Second)
+		advance(50 * time.Second)
 		if offset, _ := w.kafka.Commit("g", 0); offset != 77 {
 			t.Errorf("reserved again before a minute: %d", offset)
 		}
-		time.Sleep(40 * time.Second)
+		advance(40 * time.Second)
 		if offset, metadata := w.kafka.Commit("g", 0); offset != 0 || !strings.Contains(metadata, `"end":1`) {
 			t.Errorf("after a minute the lock says %d %s", offset, metadata)
 		}
 		w.store.Fail(nil)
-		time.Sleep(30 * time.Second)
+		advance(30 * time.Second)
 		r.stop(t)
 		if len(w.data()) != 1 {
 			t.Errorf("%d batches", len(w.data()))

@@ -1,7 +1,6 @@
 package ingest_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -49,8 +48,6 @@ type world struct {
 	store   *ingesttest.Store
 	sources []ingest.Source
 	cfg     ingest.Config
-	notices []ingest.Notice
-	logs    bytes.Buffer
 }
 
 func newWorld(t *testing.T, change func(*ingest.Config), sources ...ingest.Source) *world {
@@ -92,6 +89,9 @@ func (r *running) stop(t *testing.T) {
 		t.Errorf("run: %v", err)
 	}
 }
+
+// advance lets the time of a synctest bubble pass; outside of one it would wait for real.
+func advance(d time.Duration) { <-time.After(d) }
 
 func gauge(at time.Time, id int) []byte {
 	return fmt.Appendf(nil, `{"time":%d,"resource":"r","metric":"m","value":%d}`, at.UnixMilli(), id)

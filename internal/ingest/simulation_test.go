@@ -61,21 +61,21 @@ func simulate(t *testing.T, seed uint64, storm ingesttest.Chaos, change func(*in
 					produced++
 				}
 			}
-			time.Sleep(time.Duration(rnd.IntN(8000)) * time.Millisecond)
+			advance(time.Duration(rnd.IntN(8000)) * time.Millisecond)
 			revive(storm)
 		}
-		time.Sleep(5 * time.Minute)
+		advance(5 * time.Minute)
 		for _, r := range all {
 			r.process.Calm()
 		}
 		for range 600 {
-			time.Sleep(time.Second)
+			advance(time.Second)
 			revive(ingesttest.Chaos{})
 		}
 		for _, r := range all {
 			r.stop(t)
 		}
-		time.Sleep(time.Minute) // inserts that are still on their way
+		advance(time.Minute) // inserts that are still on their way
 		seen := make([]int, produced)
 		for _, b := range w.store.Batches() {
 			for _, g := range b.Gauges {

@@ -50,7 +50,7 @@ func TestReservedRangeIsReplayedExactly(t *testing.T) {
 		w.produce("g", 0, 10)
 		w.kafka.SetCommit("g", 0, 2, `{"end":5,"incarnation":0}`) // of a process that died before it inserted
 		r := w.start(1, peace, nil)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		r.stop(t)
 		expect(t, "ranges", w.ranges(), "0/2-5", "0/5-10")
 	})
@@ -62,7 +62,7 @@ func TestReservedRangeThatIsStoredIsSkipped(t *testing.T) {
 		w.kafka.CreateTopic("g", 1)
 		w.produce("g", 0, 10)
 		r := w.start(1, peace, nil)
-		time.Sleep(time.Second)
+		advance(time.Second)
 		r.process.Kill() // after the insert, before anybody said that it is done
 		<-r.done
 		expect(t, "ranges", w.ranges(), "0/0-10")
@@ -70,9 +70,9 @@ func TestReservedRangeThatIsStoredIsSkipped(t *testing.T) {
 			t.Error("no reservation is left")
 		}
 		w.produce("g", 0, 3)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		r = w.start(2, peace, nil)
-		time.Sleep(30 * time.Second)
+		advance(30 * time.Second)
 		r.stop(t)
 		expect(t, "ranges", w.ranges(), "0/0-10", "0/10-13")
 		if n := w.store.Repeats(); n != 0 {
@@ -97,12 +97,12 @@ func TestLedgerDecidesWhereTheCommitDiffers(t *testing.T) {
 				w.kafka.CreateTopic("g", 1)
 				w.produce("g", 0, 5)
 				r := w.start(1, peace, nil)
-				time.Sleep(20 * time.Second)
+				advance(20 * time.Second)
 				r.stop(t)
 				w.produce("g", 0, 5)
 				w.kafka.SetCommit("g", 0, commit.offset, commit.metadata)
 				r = w.start(2, peace, nil)
-				time.Sleep(20 * time.Second)
+				advance(20 * time.Second)
 				h := r.loop.Health()
 				r.stop(t)
 				expect(t, "ranges", w.ranges(), "0/0-5", "0/5-10")
@@ -122,13 +122,13 @@ func TestReservedRangeStoredInOtherPieces(t *testing.T) {
 		r := w.start(1, peace, nil)
 		for range 2 {
 			w.produce("g", 0, 5)
-			time.Sleep(10 * time.Second)
+			advance(10 * time.Second)
 		}
 		r.stop(t)
 		w.produce("g", 0, 5)
 		w.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
 		r = w.start(2, peace, nil)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		h := r.loop.Health()
 		r.stop(t)
 		expect(t, "ranges", w.ranges(), "0/0-5", "0/5-10", "0/10-15")
@@ -144,12 +144,12 @@ func TestDeletedOffsetsAreARecordedGap(t *testing.T) {
 		w.kafka.CreateTopic("g", 1)
 		w.produce("g", 0, 5)
 		r := w.start(1, peace, nil)
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		r.stop(t)
 		w.produce("g", 0, 10)
 		w.kafka.DeleteBefore("g", 0, 12) // while nobody read
 		r = w.start(2, peace, nil)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		h := r.loop.Health()
 		r.stop(t)
 		expect(t, "ranges", w.ranges(), "0/0-5", "0/5-15")
@@ -172,7 +172,7 @@ func TestGapInsideAReservedRange(t *testing.T) {
 		w.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
 		w.kafka.DeleteBefore("g", 0, 4)
 		r := w.start(1, peace, nil)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		r.stop(t)
 		w2 := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
 		w2.kafka.CreateTopic("g", 1)
@@ -180,7 +180,7 @@ func TestGapInsideAReservedRange(t *testing.T) {
 		w2.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
 		w2.kafka.DeleteBefore("g", 0, 15)
 		r = w2.start(1, peace, nil)
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		r.stop(t)
 		expect(t, "a part is gone", w.ranges(), "0/0-10", "0/10-20")
 		expect(t, "all is gone", w2.ranges(), "0/0-10", "0/10-20")
@@ -202,17 +202,17 @@ func TestTopicMadeAnewIsAnotherIncarnation(t *testing.T) {
 					w.kafka.CreateTopic("g", 1)
 					w.produce("g", 0, 10)
 					r := w.start(1, peace, nil)
-					time.Sleep(10 * time.Second)
+					advance(10 * time.Second)
 					if !running {
 						r.stop(t)
 					}
 					w.kafka.CreateTopic("g", 1)
-					time.Sleep(time.Second)
+					advance(time.Second)
 					w.produce("g", 0, records)
 					if !running {
 						r = w.start(2, peace, nil)
 					}
-					time.Sleep(time.Minute)
+					advance(time.Minute)
 					h := r.loop.Health()
 					r.stop(t)
 					expect(t, "ranges", w.ranges(), "0/0-10", fmt.Sprintf("1/0-%d", records))
@@ -239,20 +239,20 @@ func TestFirstStart(t *testing.T) {
 				w := newWorld(t, func(c *ingest.Config) { c.Start = tt.start }, source(t, "gauges", "g", "json", ""))
 				w.kafka.CreateTopic("g", 1)
 				w.produce("g", 0, 5)
-				time.Sleep(90 * time.Minute)
+				advance(90 * time.Minute)
 				w.produce("g", 0, 5)
-				time.Sleep(30 * time.Minute)
+				advance(30 * time.Minute)
 				r := w.start(1, peace, nil)
-				time.Sleep(10 * time.Second)
+				advance(10 * time.Second)
 				if tt.start.End {
 					// It was decided once: what comes while nobody reads is not lost to a second look at the end.
 					r.process.Kill()
 					<-r.done
 					w.produce("g", 0, 1)
-					time.Sleep(time.Minute)
+					advance(time.Minute)
 					r = w.start(2, peace, nil)
 				}
-				time.Sleep(20 * time.Second)
+				advance(20 * time.Second)
 				r.stop(t)
 				expect(t, "ranges", w.ranges(), tt.want)
 			})
@@ -265,12 +265,12 @@ func TestNewPartitionOfAKnownTopicIsReadFromItsFirstRecord(t *testing.T) {
 		w := newWorld(t, func(c *ingest.Config) { c.Start = ingest.Start{End: true} }, source(t, "gauges", "g", "json", ""))
 		w.kafka.CreateTopic("g", 1)
 		r := w.start(1, peace, nil)
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		r.stop(t)
 		w.kafka.CreateTopic("g", 2)
 		w.produce("g", 1, 4)
 		r = w.start(2, peace, nil)
-		time.Sleep(30 * time.Second)
+		advance(30 * time.Second)
 		r.stop(t)
 		expect(t, "ranges", w.ranges(), "0/0-4")
 	})
@@ -283,12 +283,12 @@ func TestUnreadableLedgerIsWaitedFor(t *testing.T) {
 		w.produce("g", 0, 3)
 		w.store.Fail(errors.New("not up yet"))
 		r := w.start(1, peace, nil)
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		if h := r.loop.Health(); h.BlockedSince.IsZero() || h.LastError == "" {
 			t.Errorf("health %+v", h)
 		}
 		w.store.Fail(nil)
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		if h := r.loop.Health(); !h.BlockedSince.IsZero() {
 			t.Errorf("health %+v", h)
 		}
@@ -308,10 +308,10 @@ func TestUnknownOutcomePoisonsTheMember(t *testing.T) {
 		for range 60 {
 			w.produce("g", 0, 1)
 			w.produce("g", 1, 1)
-			time.Sleep(time.Second)
+			advance(time.Second)
 		}
 		r.process.Calm()
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		h := r.loop.Health()
 		r.stop(t)
 		if h.Generations < 5 {
@@ -391,11 +391,11 @@ func TestNoAssignmentIsBlocked(t *testing.T) {
 		done := make(chan error, 1)
 		began := time.Now()
 		go func() { done <- loop.Run(ctx) }()
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		if h := loop.Health(); !h.BlockedSince.IsZero() {
 			t.Errorf("while it joins: %+v", h)
 		}
-		time.Sleep(20 * time.Second)
+		advance(20 * time.Second)
 		if h := loop.Health(); !h.BlockedSince.Equal(began) || h.LastError == "" {
 			t.Errorf("after 40 s: %+v", h)
 		}

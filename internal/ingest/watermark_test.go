@@ -13,7 +13,7 @@ func TestCaughtUpPartitionsGiveSignsOfLife(t *testing.T) {
 		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
 		w.kafka.CreateTopic("g", 1)
 		r := w.start(1, peace, nil)
-		time.Sleep(61 * time.Second)
+		advance(61 * time.Second)
 		r.stop(t)
 		beats := w.heartbeats()
 		if len(beats) < 10 || len(beats) > 13 {
@@ -41,7 +41,7 @@ func TestOldEventsDoNotHoldTheWatermark(t *testing.T) {
 		r := w.start(1, peace, nil)
 		for i := range 120 {
 			w.kafka.Produce("g", 0, time.Now(), gauge(time.Now().Add(-time.Hour), i))
-			time.Sleep(time.Second)
+			advance(time.Second)
 		}
 		h := r.loop.Health()
 		r.stop(t)
@@ -65,9 +65,9 @@ func TestFastClockClosesNobodysBucket(t *testing.T) {
 			w.kafka.Produce("g", 0, now.Add(time.Second), gauge(at, i))
 		}
 		r := w.start(1, peace, nil)
-		time.Sleep(3 * time.Second)
+		advance(3 * time.Second)
 		w.kafka.Produce("g", 0, now.Add(2*time.Second), gauge(now.Add(4*time.Minute), 1))
-		time.Sleep(3 * time.Second)
+		advance(3 * time.Second)
 		r.stop(t)
 		data := w.data()
 		if len(data) != 2 || !data[0].Marker.Watermark.Equal(now) || !data[0].Marker.MaxEventTime.Equal(now.Add(4*time.Minute)) {
@@ -85,7 +85,7 @@ func TestRecordsClock(t *testing.T) {
 		w.kafka.CreateTopic("g", 1)
 		w.kafka.CreateTopic("k", 1) // nothing ever comes
 		r := w.start(1, peace, nil)
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		if n := len(w.heartbeats()); n != 0 {
 			t.Fatalf("%d heartbeats before the clock knows a time", n)
 		}
@@ -94,11 +94,11 @@ func TestRecordsClock(t *testing.T) {
 		for i := range 60 {
 			w.kafka.Produce("g", 0, at, gauge(at, i))
 			at = at.Add(time.Minute)
-			time.Sleep(time.Second)
+			advance(time.Second)
 		}
 		// A record of the future does not end the replay.
 		w.kafka.Produce("g", 0, time.Now().AddDate(100, 0, 0), gauge(at, 61))
-		time.Sleep(5 * time.Second)
+		advance(5 * time.Second)
 		r.stop(t)
 		last := at.Add(-time.Minute)
 		var quiet []time.Time

@@ -32,7 +32,8 @@ func TestRevisionIsTheContent(t *testing.T) {
 		}
 		return p.Revision
 	}
-	if rev(text) != rev(text) || rev(text) == rev(text+"max_age: 1d\n") || rev(text) == "" {
+	first, again := rev(text), rev(text)
+	if first != again || rev(text) == rev(text+"max_age: 1d\n") || rev(text) == "" {
 		t.Error("the revision does not follow the content")
 	}
 }

@@ -71,12 +71,13 @@ func (d *jsonDecoder) Decode(rec ingest.Record, emit func(signal.Event), reject 
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		if json.Valid(line) {
+		switch {
+		case json.Valid(line):
 			d.value(line, false, emit, reject)
-		} else if first {
+		case first:
 			reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: "not JSON: " + syntax(rec.Value)})
 			return
-		} else {
+		default:
 			reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: "a line is not JSON: " + syntax(line), Payload: line})
 		}
 		first = false

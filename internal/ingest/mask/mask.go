@@ -37,7 +37,7 @@ func New(patterns ...Pattern) (*Masker, error) {
 }
 
 // digit and its kind know the wide forms of East Asian keyboards.
-const digit = `[0-9０-９]`
+const digit = `[0-9\x{ff10}-\x{ff19}]`
 
 // secrets are replaced as they are, in this order: a password in a URL looks like the beginning of an address.
 var secrets = []replacement{

@@ -180,7 +180,7 @@ var national = []*regexp.Regexp{
 	regexp.MustCompile(`\b00[1-9]` + digit + `(?:[ -]?` + digit + `){7,13}`),
 	regexp.MustCompile(`\b0` + digit + `{1,4}[ /-]` + digit + `{3,}(?:[ -]?` + digit + `{2,}){0,4}`),
 	regexp.MustCompile(`\b[2-9]` + digit + `{2}[ .-]` + digit + `{3}[ .-]` + digit + `{4}`),
-	regexp.MustCompile(`[1１][3-9３-９]` + digit + `{9}|1[3-9]` + digit + `[ -]` + digit + `{4}[ -]` + digit + `{4}`),
+	regexp.MustCompile(`[1\x{ff11}][3-9\x{ff13}-\x{ff19}]` + digit + `{9}|1[3-9]` + digit + `[ -]` + digit + `{4}[ -]` + digit + `{4}`),
 }
 
 func maskPhones(s string, re *regexp.Regexp, before, after rune) string {
