@@ -25,6 +25,7 @@ type beginning struct {
 	offset      int64
 	replay      *reservation // store [offset, End) first, if it is not stored
 	first       bool         // never read: the configuration decides
+	short       bool         // the log ends before what is known of it
 	kind        NoticeKind
 	notice      string
 }
@@ -40,14 +41,18 @@ func decide(k knowledge) beginning {
 	if newer {
 		b.incarnation = r.Incarnation // somebody began it and stored nothing yet
 	}
-	shorter := !newer && k.ledger.Found && (k.end < k.ledger.End || k.differs) || r != nil && k.end < r.End
+	b.short = k.ledger.Found && !newer && k.end < k.ledger.End || r != nil && k.end < r.End
 	switch {
-	case shorter:
+	case newer && b.short, !newer && k.ledger.Found && (k.end < k.ledger.End || k.differs):
 		b.incarnation++
 		b.offset, b.kind = k.start, NoticeAnew
 		b.notice = fmt.Sprintf("the topic was made anew: its log ends at %d, stored is up to %d; reading its life %d from %d", k.end, k.ledger.End, b.incarnation, k.start)
 	case newer:
 		b.offset, b.replay = k.committed, r
+	case b.short:
+		// The log lost its end, but nothing that is stored: the reserved range cannot be replayed as it was.
+		b.offset, b.kind = k.ledger.End, NoticeMoved
+		b.notice = fmt.Sprintf("reserved is up to %d, the log ends at %d: its end was lost, going on at %d, which is stored", r.End, k.end, k.ledger.End)
 	case !k.ledger.Found && k.committed >= 0:
 		b.offset = k.committed
 	case !k.ledger.Found:
@@ -125,7 +130,7 @@ func (p *partition) learn(ctx context.Context) (k knowledge, err error) {
 		return k, err
 	}
 	// A broker that has just become leader may tell an old end for a moment; believing it would read everything twice.
-	for since := time.Now(); decide(k).kind == NoticeAnew && !k.differs && time.Since(since) < p.loop.cfg.AnewAfter.Std(); {
+	for since := time.Now(); decide(k).short && !k.differs && ctx.Err() == nil && time.Since(since) < p.loop.cfg.AnewAfter.Std(); {
 		pause(ctx, min(time.Second, p.loop.cfg.AnewAfter.Std()))
 		err = p.insist(ctx, func() (err error) {
 			k.start, k.end, err = p.loop.kafka.Bounds(ctx, p.tp)

@@ -225,6 +225,36 @@ func TestTopicMadeAnewIsAnotherIncarnation(t *testing.T) {
 	}
 }
 
+// A broker that has just become leader may tell an old end for a moment: nothing is concluded from that.
+func TestShortLogIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		at := time.Now()
+		again := func(from, to int) {
+			for i := from; i < to; i++ {
+				w.kafka.Produce("g", 0, at, gauge(at, i))
+			}
+		}
+		again(0, 10)
+		r := w.start(1, peace, nil)
+		advance(10 * time.Second)
+		r.stop(t)
+		w.kafka.CreateTopic("g", 1) // the same records, but for a moment not all of them
+		again(0, 8)
+		r = w.start(2, peace, nil)
+		advance(5 * time.Second)
+		again(8, 12)
+		advance(30 * time.Second)
+		h := r.loop.Health()
+		r.stop(t)
+		expect(t, "ranges", w.ranges(), "0/0-10", "0/10-12")
+		if len(h.Notices) > 0 {
+			t.Errorf("notices %+v", h.Notices)
+		}
+	})
+}
+
 func TestFirstStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		start ingest.Start
