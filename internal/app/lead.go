@@ -238,6 +238,7 @@ func (l *lead) setLoop(loop *detect.Loop) {
 // watch turns the detector's health into the self-page's causes.
 func (l *lead) watch(ctx context.Context) error {
 	health := l.health
+	var c catchingUp
 	for ctx.Err() == nil {
 		if h := l.Health(); h.Leading {
 			health.Report(selfpage.DetectorStalled, h.BlockedSince.IsZero(), h.LastError)
@@ -246,11 +247,29 @@ func (l *lead) watch(ctx context.Context) error {
 			if behind <= 0 {
 				behind = 15 * time.Minute
 			}
-			health.Report(selfpage.Lag, h.To.IsZero() || h.Lag <= behind, "behind by "+h.Lag.Round(time.Second).String())
+			late := !h.To.IsZero() && h.Lag > behind && !c.gains(h.Lag, time.Now())
+			health.Report(selfpage.Lag, !late, "behind by "+h.Lag.Round(time.Second).String())
 		}
 		pause(ctx, time.Second)
 	}
 	return nil
+}
+
+// catchingUp tells a backlog that shrinks, as after a first start that reads a topic from its beginning, from lag that
+// somebody must look at.
+type catchingUp struct {
+	least time.Duration
+	at    time.Time
+}
+
+// gainWithin is how long lag may stand still before it is no longer catching up.
+const gainWithin = time.Minute
+
+func (c *catchingUp) gains(lag time.Duration, now time.Time) bool {
+	if c.at.IsZero() || lag < c.least || lag > 2*c.least {
+		c.least, c.at = lag, now
+	}
+	return now.Sub(c.at) < gainWithin
 }
 
 // commands reads the commands topic. The detector knows by their ids those that it has carried out, so reading begins

@@ -37,6 +37,8 @@ type Options struct {
 	Out            io.Writer // what a person watches
 	// Until ends the scenario early, where it is not zero.
 	Until time.Time
+	// BeforeDaemon is called when all but the daemon is up.
+	BeforeDaemon func(*Demo) error
 	// WallClock makes the daemon live by the wall clock, as in production, instead of by the records' own time.
 	WallClock bool
 }
@@ -70,7 +72,7 @@ func Start(ctx context.Context, o Options) (_ *Demo, err error) {
 		}
 	}()
 	for _, part := range []func(context.Context) error{
-		d.folders, d.library, d.startKafka, d.StartClickHouse, d.startStandins, d.configure, d.StartDaemon,
+		d.folders, d.library, d.startKafka, d.StartClickHouse, d.startStandins, d.configure, d.prepare, d.StartDaemon,
 	} {
 		if err := part(ctx); err != nil {
 			return nil, err
@@ -217,6 +219,13 @@ func (d *Demo) startStandins(context.Context) (err error) {
 		return fmt.Errorf("starting the stand-in for Slack: %w", err)
 	}
 	return nil
+}
+
+func (d *Demo) prepare(context.Context) error {
+	if d.BeforeDaemon == nil {
+		return nil
+	}
+	return d.BeforeDaemon(d)
 }
 
 // StartDaemon starts `tocsin run` and waits until it is ready.
