@@ -173,17 +173,17 @@ func TestLoopJudgesWhatIsCompleteAndSurvivesRestartsAndErrors(t *testing.T) {
 		t.Fatalf("the log of one run:\n%s", s)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		// The same past comes minute by minute, the database fails now and then, and every third minute the detector is restarted.
+		// The same past comes minute by minute, the database fails now and then, and every fifth minute the detector is restarted.
 		tl := memory.New()
 		f := &flaky{Timeline: tl, before: map[string]int{}, after: map[string]int{}}
 		var stop func() error
 		for m := range 20 {
 			failing(tl, at(time.Duration(m)*time.Minute), at(time.Duration(m+1)*time.Minute))
 			f.mu.Lock()
-			f.before["claim"], f.after["claim"], f.before["commit"], f.after["commit"] = m%2, m/2%2, min(m%3, 1), m/4%2
+			f.before["claim"], f.after["claim"], f.before["commit"], f.after["commit"] = m%2, m/2%2, min(m%5, 1), m/4%2
 			f.mu.Unlock()
 			tl.SetProgress(at(time.Duration(m+1)*time.Minute), at(time.Duration(m+1)*time.Minute))
-			if m%3 == 0 {
+			if m%5 == 0 {
 				if stop != nil {
 					if err := stop(); err != nil {
 						t.Fatal(err)
