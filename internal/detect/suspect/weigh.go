@@ -26,7 +26,7 @@ const (
 	pointsOnSaturated = -0.5 // on top of the resource's: less than its timing brings, so that bad timing loses to the resource itself
 	pointsUsesIt      = 0.3  // its target uses the resource that runs out
 	pointsNoTarget    = -0.5
-	pointsExplained   = -1.0 // a resource that ran out before explains what its target suffers
+	pointsExplained   = -2.0 // a resource that ran out before explains what its target suffers
 	pointsRunning     = 0.7
 	pointsRecovery    = 1.5 // it ended, and then so did the trouble
 	pointsWentOn      = -1.0
