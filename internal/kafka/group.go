@@ -98,23 +98,38 @@ const (
 // still lives, the member leaves the group and joins anew under another member id. Ending the generation only would not
 // do: a follower that joins again gets the same generation number, under which a delayed commit is still accepted.
 //
-// Partition counts are watched; topics that do not exist yet are waited for.
+// Partition counts are watched. Topics that do not exist yet are read once they do; the others are not kept waiting.
 func (g *Group) Run(ctx context.Context, fn func(ctx context.Context, gen Generation) error) error {
-	for g.topicsExist(ctx) {
-		g.member(ctx, fn)
+	for {
+		topics := g.present(ctx)
+		if len(topics) == 0 {
+			return nil
+		}
+		mctx, leave := context.WithCancel(ctx)
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			g.watchMissing(mctx, topics, leave)
+		}()
+		g.member(mctx, topics, fn)
+		leave()
+		<-stopped
 		pause(ctx, g.cfg.RejoinBackoff)
 	}
-	return nil
 }
 
-// topicsExist waits for the topics, and is false when ctx ended first. Joining without them would spin: the partition
-// watch ends a generation at once whose topic is unknown.
-func (g *Group) topicsExist(ctx context.Context) bool {
+// present gives the topics that exist, waiting for the first of them, and nothing when ctx ended before. A topic that
+// nobody has made yet must not keep the others from being read; joining with it would spin, because the partition watch
+// ends a generation at once whose topic is unknown.
+func (g *Group) present(ctx context.Context) []string {
 	logged := false
 	for ctx.Err() == nil {
-		_, err := g.client.Partitions(ctx, g.cfg.Topics...)
-		if err == nil {
-			return true
+		topics, err := g.existing(ctx)
+		if len(topics) > 0 {
+			if missing := len(g.cfg.Topics) - len(topics); missing > 0 {
+				g.log.Warn("some topics do not exist yet; the others are read", "read", topics, "missing", missing)
+			}
+			return topics
 		}
 		if !logged && ctx.Err() == nil {
 			g.log.Warn("consumer group waits for its topics", "topics", g.cfg.Topics, "err", err)
@@ -122,13 +137,36 @@ func (g *Group) topicsExist(ctx context.Context) bool {
 		}
 		pause(ctx, g.cfg.RejoinBackoff)
 	}
-	return false
+	return nil
+}
+
+func (g *Group) existing(ctx context.Context) ([]string, error) {
+	all, err := g.client.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(g.cfg.Topics), func(t string) bool { return !slices.Contains(all, t) }), nil
+}
+
+// watchMissing ends a membership when a topic has come to exist that it does not read.
+func (g *Group) watchMissing(ctx context.Context, reads []string, leave func()) {
+	if len(reads) == len(g.cfg.Topics) {
+		return
+	}
+	for ctx.Err() == nil {
+		pause(ctx, g.cfg.PartitionInterval)
+		if now, err := g.existing(ctx); err == nil && len(now) > len(reads) {
+			g.log.Info("a topic has come to exist; the member joins anew to read it", "topics", now)
+			leave()
+			return
+		}
+	}
 }
 
 // member is one membership, from joining to leaving. It returns after having left.
-func (g *Group) member(ctx context.Context, fn func(context.Context, Generation) error) {
+func (g *Group) member(ctx context.Context, topics []string, fn func(context.Context, Generation) error) {
 	var conns connSet
-	cg, err := kafka.NewConsumerGroup(g.config(&conns))
+	cg, err := kafka.NewConsumerGroup(g.config(topics, &conns))
 	if err != nil {
 		// Only a mistake in GroupConfig can do this, and NewGroup has looked for those.
 		g.log.Error("cannot join consumer group", "err", err)
@@ -164,12 +202,12 @@ func (g *Group) member(ctx context.Context, fn func(context.Context, Generation)
 	}
 }
 
-func (g *Group) config(conns *connSet) kafka.ConsumerGroupConfig {
+func (g *Group) config(topics []string, conns *connSet) kafka.ConsumerGroupConfig {
 	c := g.client
 	return kafka.ConsumerGroupConfig{
 		ID:      g.cfg.ID,
 		Brokers: c.cfg.Brokers,
-		Topics:  g.cfg.Topics,
+		Topics:  topics,
 		Dialer: &kafka.Dialer{
 			ClientID:      c.cfg.ClientID,
 			Timeout:       c.cfg.DialTimeout,

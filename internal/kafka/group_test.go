@@ -207,6 +207,17 @@ func TestGroupWaitsForItsTopic(t *testing.T) {
 	r.owns(t, "later", 2)
 }
 
+// An installation that has no tickets yet must not be blind for want of their topic.
+func TestTopicsThatExistDoNotWaitForOthers(t *testing.T) {
+	addr, topic := broker(t, 2)
+	c := newClient(t, addr, func(cfg *kafka.Config) { cfg.MetadataTTL = 50 * time.Millisecond })
+	r := runTopics(t, c, "g-"+topic, []string{topic, topic + "-later"}, nil)
+	r.owns(t, topic, 2)
+	must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic + "-later", Partitions: 1}}))
+	r.owns(t, topic+"-later", 1)
+	r.owns(t, topic, 2)
+}
+
 // kafka-go cannot be interrupted while it waits for the answer to a join, which may take a rebalance.
 func TestRunEndsSoonWhileJoining(t *testing.T) {
 	addr, topic := broker(t, 1)

@@ -115,7 +115,12 @@ type runner struct {
 // run takes part in a group. body is the consumer; by default it holds its partitions until the generation ends.
 func run(t *testing.T, c *kafka.Client, group, topic string, body func(context.Context, kafka.Generation) error) *runner {
 	t.Helper()
-	g, err := c.NewGroup(kafka.GroupConfig{ID: group, Topics: []string{topic}, SessionTimeout: 2 * time.Second,
+	return runTopics(t, c, group, []string{topic}, body)
+}
+
+func runTopics(t *testing.T, c *kafka.Client, group string, topics []string, body func(context.Context, kafka.Generation) error) *runner {
+	t.Helper()
+	g, err := c.NewGroup(kafka.GroupConfig{ID: group, Topics: topics, SessionTimeout: 2 * time.Second,
 		Heartbeat: 50 * time.Millisecond, RebalanceTimeout: 2 * time.Second, RejoinBackoff: 20 * time.Millisecond,
 		PartitionInterval: 50 * time.Millisecond})
 	must(t, err)
