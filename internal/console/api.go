@@ -15,11 +15,31 @@ import (
 // maxBody bounds what a client may send with a command.
 const maxBody = 64 << 10
 
-// IncidentAnswer is what GET /api/v1/incidents/{id} says.
+// IncidentAnswer is what GET /api/v1/incidents/{id} says. With ?since=N the events are those after sequence N; with
+// ?full=true each has the whole incident after it, which for a long one is megabytes.
 type IncidentAnswer struct {
 	Incident   incident.Incident `json:"incident"`
 	Events     []incident.Event  `json:"events"`
 	Deliveries []Delivery        `json:"deliveries"`
+}
+
+// brief takes from each event the incident after it, but for what the log shows of it.
+func (a *IncidentAnswer) brief(since uint64, full bool) {
+	events := make([]incident.Event, 0, len(a.Events))
+	for _, e := range a.Events {
+		if e.Sequence <= since {
+			continue
+		}
+		if !full {
+			x := &e.After
+			e.After = incident.Incident{ID: x.ID, Title: x.Title, State: x.State, Severity: x.Severity, Sequence: x.Sequence, Reason: x.Reason, Page: x.Page, Muted: x.Muted}
+			if len(x.Suspects) > 0 {
+				e.After.Suspects = x.Suspects[:1]
+			}
+		}
+		events = append(events, e)
+	}
+	a.Events = events
 }
 
 func (c *Console) apiStatus(w http.ResponseWriter, r *http.Request) {
@@ -60,6 +80,14 @@ func (c *Console) apiIncident(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, err)
 		return
 	}
+	var since uint64
+	if s := r.FormValue("since"); s != "" {
+		if since, err = strconv.ParseUint(s, 10, 64); err != nil {
+			c.json(w, http.StatusBadRequest, apiError{"since: want the sequence of an event"})
+			return
+		}
+	}
+	a.brief(since, r.FormValue("full") == "true")
 	c.json(w, http.StatusOK, a)
 }
 

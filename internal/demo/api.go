@@ -49,9 +49,9 @@ func (a *api) Incidents(ctx context.Context) (l []incident.Incident, err error) 
 	return l, a.get(ctx, "/api/v1/incidents?state=all&limit=1000", &l)
 }
 
-// Incident reads one with its log.
-func (a *api) Incident(ctx context.Context, id string) (in console.IncidentAnswer, err error) {
-	return in, a.get(ctx, "/api/v1/incidents/"+url.PathEscape(id), &in)
+// Incident reads one with its log after an event; full has the whole incident in each.
+func (a *api) Incident(ctx context.Context, id string, since uint64, full bool) (in console.IncidentAnswer, err error) {
+	return in, a.get(ctx, fmt.Sprintf("/api/v1/incidents/%s?since=%d&full=%t", url.PathEscape(id), since, full), &in)
 }
 
 var errEnded = errors.New("the daemon ended")

@@ -44,7 +44,7 @@ func (f *follower) poll(ctx context.Context) error {
 		if f.seen[in.ID] >= in.Sequence {
 			continue
 		}
-		a, err := f.api.Incident(ctx, in.ID)
+		a, err := f.api.Incident(ctx, in.ID, f.seen[in.ID], false)
 		if err != nil {
 			return err
 		}

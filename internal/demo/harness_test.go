@@ -189,7 +189,7 @@ func (d *Demo) incidentLog(t *testing.T) (events []incident.Event) {
 		t.Fatal(err)
 	}
 	for i := len(list) - 1; i >= 0; i-- {
-		a, err := d.api.Incident(t.Context(), list[i].ID)
+		a, err := d.api.Incident(t.Context(), list[i].ID, 0, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,22 @@ func (d *Demo) Summary(ctx context.Context) error {
 	if len(list) == 0 {
 		p("No incident was declared.")
 	}
+	aside := 0
 	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].DeclaredAt.IsZero() {
+			aside++
+			continue
+		}
 		d.summarize(list[i])
+	}
+	if aside > 0 {
+		p("Watched and not declared, so nobody was woken:")
+		for i := len(list) - 1; i >= 0; i-- {
+			if in := list[i]; in.DeclaredAt.IsZero() {
+				p("  %s – %s  %s (%s)", hms(in.StartedAt), hms(in.ResolvedAt), in.Title, in.State)
+			}
+		}
+		p("")
 	}
 	alerts, repeats := 0, 0
 	for _, a := range d.PagerDuty.State().Alerts {

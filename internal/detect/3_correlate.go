@@ -268,6 +268,13 @@ func (d *Detector) place(c *scene, group []*finding, now time.Time) {
 		}
 	}
 	if target == nil {
+		// Customers of areas that telemetry finds nothing wrong with write, too, while much is down: their tickets belong to
+		// what is down, and must not become an incident that somebody has to look at beside it.
+		if target = d.wide(group); target != nil {
+			linked[target] = "tickets that came while much is failing"
+		}
+	}
+	if target == nil {
 		target = d.open(group[0], now, c.widespread)
 	}
 	for _, x := range d.inc {
@@ -279,6 +286,19 @@ func (d *Detector) place(c *scene, group []*finding, now time.Time) {
 		why := target.edge(c, d.nodeOf(&f.F))
 		target.attach(f, now, cmp.Or(why, linked[target], "began together"))
 	}
+}
+
+// wide is the incident that many services are part of, for a group that is tickets alone; nil if there is none.
+func (d *Detector) wide(group []*finding) *tracked {
+	if slices.ContainsFunc(group, func(f *finding) bool { return f.F.Kind != "support" }) {
+		return nil
+	}
+	for _, x := range d.inc {
+		if rank(x) == 3 && float64(len(x.Inc.Services)) >= max(widespreadMin, widespreadPart*float64(len(d.known))) {
+			return x
+		}
+	}
+	return nil
 }
 
 // rank prefers incidents that people work on, then open ones, then those that can be reopened.
