@@ -42,7 +42,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"no topic":       {"name: a\nstream: gauges\ndecoder: json\n", `p.yaml:1:1: "topic" is required`},
 		"stream":         {"name: a\ntopic: t\nstream: request\ndecoder: json\n", `p.yaml:3:9: unknown stream "request" (known: requests, gauges`},
-		"decoder":        {"name: a\ntopic: t\nstream: gauges\ndecoder: xml\n", `p.yaml:4:10: unknown decoder "xml" (known: json, otlp_proto, otlp_json)`},
+		"decoder":        {"name: a\ntopic: t\nstream: gauges\ndecoder: xml\n", `p.yaml:4:10: unknown decoder "xml" (known: json, otlp_proto, otlp_json, alertmanager`},
 		"decoder stream": {"name: a\ntopic: t\nstream: gauges\ndecoder: otlp_json\n", `p.yaml:4:10: decoder "otlp_json" gives no gauges`},
 		"misspelt key":   {"name: a\ntopic: t\nstream: gauges\ndecoder: json\nmax_agee: 1d\n", `p.yaml:5:1: unknown field "max_agee" (did you mean "max_age"?)`},
 		"span key":       {"name: a\ntopic: t\nstream: requests\ndecoder: json\noperation: [x]\n", `p.yaml:5:12: "operation" means nothing to decoder "json"`},

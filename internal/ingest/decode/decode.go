@@ -21,6 +21,13 @@ var Entries = []Entry{
 	jsonEntry,
 	otlpProtoEntry,
 	otlpJSONEntry,
+	alertmanagerEntry,
+	zendeskEntry,
+	intercomEntry,
+	cdeventsEntry,
+	cloudeventsEntry,
+	githubEntry,
+	pagerdutyEntry,
 }
 
 // ByName finds an entry.

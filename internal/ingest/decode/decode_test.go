@@ -77,13 +77,29 @@ func TestDecodersAndNamesAgree(t *testing.T) {
 	}
 }
 
+// streamOf is the stream of that name if the decoder gives it, else the first that it gives.
+func streamOf(t testing.TB, decoder, name string) signal.Stream {
+	t.Helper()
+	d, ok := pipeline.DecoderByName(decoder)
+	if !ok {
+		t.Fatalf("no decoder %q", decoder)
+	}
+	if s := signal.Stream(name); slices.Contains(d.Streams, s) {
+		return s
+	}
+	return d.Streams[0]
+}
+
+// exampleStreams are the streams of examples that are not of the decoder's first.
+var exampleStreams = map[string]string{"cloudevents": "changes"}
+
 func TestExamplesDecode(t *testing.T) {
 	for _, e := range Entries {
 		value := []byte(e.Example)
 		if e.Binary {
 			value = fromBase64(t, e.Example)
 		}
-		if got := run(t, minimal(t, signal.Requests, e.Name, ""), value); len(got) != 1 || strings.HasPrefix(got[0], "dead letter") {
+		if got := run(t, minimal(t, streamOf(t, e.Name, exampleStreams[e.Name]), e.Name, ""), value); len(got) != 1 || strings.HasPrefix(got[0], "dead letter") {
 			t.Errorf("%s: %v", e.Name, got)
 		}
 	}
@@ -134,17 +150,14 @@ func golden(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	decoder := filepath.Base(filepath.Dir(file))
-	stream := signal.Requests
-	if decoder == "json" {
-		stream = signal.Stream(strings.TrimSuffix(filepath.Base(file), ".txt"))
-	}
+	stream := streamOf(t, decoder, strings.TrimSuffix(filepath.Base(file), ".txt"))
 	var out strings.Builder
 	for _, c := range strings.Split(strings.TrimPrefix(string(data), "> "), "\n> ") {
 		in, _, _ := strings.Cut(c+"\n", "\n=\n")
 		options, record, _ := strings.Cut(strings.TrimRight(in, "\n"), "\n")
 		name, options, _ := strings.Cut(options, " | ")
 		value := []byte(record)
-		if decoder == "otlp_proto" {
+		if e, _ := ByName(decoder); e.Binary {
 			value = fromBase64(t, record)
 		}
 		p := minimal(t, stream, decoder, strings.ReplaceAll(options, " ; ", "\n"))

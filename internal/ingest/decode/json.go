@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
@@ -27,6 +28,8 @@ type jsonDecoder struct {
 	names  *namer
 	keep   map[string]string // attribute in events → name; nil keeps all as they are
 	sets   map[signal.Attributes]signal.Attributes
+	parse  parseFunc // reads one object; nil reads native events
+	at     time.Time // the record's timestamp
 
 	// State of the event that is being read.
 	raw  []byte
@@ -55,6 +58,7 @@ func newJSON(p *pipeline.Pipeline) ingest.Decoder {
 // Decode reads the record as one JSON value; where it is none, as a value a line. If its first line is none either, the
 // whole is one dead letter; else each bad line is one of its own and the others count.
 func (d *jsonDecoder) Decode(rec ingest.Record, emit func(signal.Event), reject func(ingest.DeadLetter)) {
+	d.at = rec.Time
 	text := bytes.TrimSpace(bytes.TrimPrefix(rec.Value, []byte("\xef\xbb\xbf")))
 	if len(text) == 0 {
 		reject(ingest.DeadLetter{Reason: ingest.ReasonEmpty, Detail: "nothing but white space"})
@@ -121,6 +125,13 @@ func (d *jsonDecoder) object(raw []byte, whole bool, emit func(signal.Event), re
 		reject(letter)
 		return
 	}
+	if d.parse != nil {
+		d.raw, d.emit, d.bad = raw, emit, nil
+		d.parse(raw, d.at, d.each, func(err error) {
+			reject(ingest.DeadLetter{Reason: reasonOf(err), Detail: err.Error(), Payload: letter.Payload})
+		})
+		return
+	}
 	d.raw, d.emit, d.bad = raw, emit, d.checkType(raw)
 	err := d.bad
 	if err == nil {
@@ -129,12 +140,17 @@ func (d *jsonDecoder) object(raw []byte, whole bool, emit func(signal.Event), re
 	if err == nil {
 		return
 	}
-	letter.Detail = err.Error()
+	letter.Detail, letter.Reason = err.Error(), reasonOf(err)
+	reject(letter)
+}
+
+// reasonOf is the reason that an error of signaljson's kind carries; other errors are about values.
+func reasonOf(err error) string {
 	var own *signaljson.Error
 	if errors.As(err, &own) {
-		letter.Reason = string(own.Reason)
+		return string(own.Reason)
 	}
-	reject(letter)
+	return ingest.ReasonInvalid
 }
 
 // checkType looks at the "type" of events in recordings; where it is given it must be this stream's.

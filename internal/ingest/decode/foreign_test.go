@@ -1,0 +1,56 @@
+package decode
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fuzzCases fuzzes a decoder from the cases of its golden file, whose name is the stream.
+func fuzzCases(f *testing.F, decoder, stream string) {
+	seedCases(f, filepath.Join("testdata", decoder, stream+".txt"), plain)
+	fuzz(f, streamOf(f, decoder, stream), decoder)
+}
+
+func FuzzAlertmanager(f *testing.F)        { fuzzCases(f, "alertmanager", "alerts") }
+func FuzzZendesk(f *testing.F)             { fuzzCases(f, "zendesk", "tickets") }
+func FuzzIntercom(f *testing.F)            { fuzzCases(f, "intercom", "tickets") }
+func FuzzCDEvents(f *testing.F)            { fuzzCases(f, "cdevents", "changes") }
+func FuzzCloudEvents(f *testing.F)         { fuzzCases(f, "cloudevents", "changes") }
+func FuzzCloudEventsRequests(f *testing.F) { fuzzCases(f, "cloudevents", "requests") }
+func FuzzGitHub(f *testing.F)              { fuzzCases(f, "github", "changes") }
+func FuzzPagerDuty(f *testing.F)           { fuzzCases(f, "pagerduty", "changes") }
+
+func TestPlainText(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain  text\nstays":                        "plain  text\nstays",
+		"<p>Nobody can <b>sign in</b>.</p><p>x</p>": "Nobody can sign in. x",
+		"3 &lt; 4 &amp; 5":                          "3 < 4 & 5",
+		"a < b and c > d":                           "a < b and c > d",
+		"cut off <p":                                "cut off <p",
+		"<!-- a note -->x<br/>y":                    "x y",
+	} {
+		if got := plainText(in); got != want {
+			t.Errorf("%q: %q, not %q", in, got, want)
+		}
+	}
+}
+
+// A change that is told again under another envelope must be the same change, and another one must not be.
+func TestCDEventsAreKnownByTheirContent(t *testing.T) {
+	event := func(id, at string) string {
+		return `{"context":{"id":"` + id + `","source":"/d","type":"dev.cdevents.service.deployed.0.3.0","timestamp":"` + at + `"},"subject":{"id":"checkout"}}`
+	}
+	p := minimal(t, "changes", "cdevents", "")
+	first := run(t, p, []byte(event("1", "2026-09-13T08:27:05Z")))
+	again := run(t, p, []byte(event("2", "2026-09-13T08:27:05Z")))
+	later := run(t, p, []byte(event("1", "2026-09-13T09:27:05Z")))
+	id := func(lines []string) string {
+		_, rest, _ := strings.Cut(lines[0], `"id":"`)
+		id, _, _ := strings.Cut(rest, `"`)
+		return id
+	}
+	if id(first) == "" || id(first) != id(again) || id(first) == id(later) {
+		t.Errorf("%v\n%v\n%v", first, again, later)
+	}
+}
