@@ -46,6 +46,8 @@ type lead struct {
 	cfg      *Config
 	files    *Files
 	timeline *clickhouse.Timeline
+	store    *clickhouse.Store
+	client   *kafka.Client
 	log      *clickhouse.IncidentLog
 	box      respond.Store
 	places   places
@@ -67,6 +69,7 @@ type leadParts struct {
 	Files    *Files
 	Client   *kafka.Client
 	Timeline *clickhouse.Timeline
+	Store    *clickhouse.Store
 	Log      *clickhouse.IncidentLog
 	Box      respond.Store
 	Places   places
@@ -81,7 +84,7 @@ type leadParts struct {
 
 func newLead(lc fx.Lifecycle, stop fx.Shutdowner, p leadParts) *lead {
 	l := &lead{
-		cfg: p.Config, files: p.Files, timeline: p.Timeline, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
+		cfg: p.Config, files: p.Files, timeline: p.Timeline, store: p.Store, client: p.Client, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
 		health: p.Pager.From("lead"), logger: p.Logger, version: p.Version,
 		detectM: detect.NewMetrics(p.Registry), respondM: respond.NewMetrics(p.Registry),
 	}
@@ -187,6 +190,9 @@ func pause(ctx context.Context, d time.Duration) {
 func (l *lead) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if !l.expect(ctx) {
+		return nil
+	}
 	owner, err := os.Hostname()
 	if err != nil {
 		owner = "unknown"
@@ -227,6 +233,43 @@ func (l *lead) term(ctx context.Context) error {
 		return nil
 	})
 	return g.Wait()
+}
+
+// expect tells the ledger which partitions there are before anything is judged, and is false when ctx ended first.
+func (l *lead) expect(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		err := l.expectOnce(ctx)
+		if err == nil {
+			return true
+		}
+		l.logger.Warn("cannot tell which partitions there are, trying on", "err", err)
+		pause(ctx, time.Second)
+	}
+	return false
+}
+
+func (l *lead) expectOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	there, err := l.client.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range l.files.Pipelines.Pipelines {
+		for _, topic := range p.AllTopics() {
+			if !slices.Contains(there, topic) {
+				continue
+			}
+			partitions, err := l.client.Partitions(ctx, topic)
+			if err != nil {
+				return err
+			}
+			if err := l.store.Expect(ctx, p.Stream, topic, partitions[topic]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (l *lead) setLoop(loop *detect.Loop) {

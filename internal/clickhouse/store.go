@@ -68,7 +68,21 @@ func token(r ingest.Range) string {
 
 // register makes the partition known before its first batch, so that readers need not search for new ones.
 func (s *Store) register(ctx context.Context, b *ingest.Batch) error {
-	p := registered{b.Stream, b.Range.Topic, b.Range.Incarnation, b.Range.Partition}
+	return s.known(ctx, registered{b.Stream, b.Range.Topic, b.Range.Incarnation, b.Range.Partition})
+}
+
+// Expect makes partitions known that have stored nothing yet, so that the detector waits for what they hold: else one that
+// is read a moment later than the others would bring its past after that had been judged.
+func (s *Store) Expect(ctx context.Context, stream signal.Stream, topic string, partitions []int32) error {
+	for _, p := range partitions {
+		if err := s.known(ctx, registered{stream, topic, 0, p}); err != nil {
+			return fail("expect "+topic, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) known(ctx context.Context, p registered) error {
 	s.mu.Lock()
 	known := s.partitions[p]
 	s.mu.Unlock()

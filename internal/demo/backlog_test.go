@@ -47,8 +47,8 @@ func TestAWeekOfBacklogPagesNobody(t *testing.T) {
 	}
 }
 
-// produceWeek puts a week of counters onto the topic of native requests: four services, and twice a quarter of an hour
-// in which most writes of all of them fail.
+// produceWeek puts a week of counters onto the topic of native requests: four services, of one of which all writes fail
+// twice, for a quarter of an hour.
 func produceWeek(t *testing.T, d *Demo, now time.Time) error {
 	t.Helper()
 	if err := d.kafka.EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: "tocsin.requests", Partitions: 1, Configs: map[string]string{"retention.ms": "-1"}}}); err != nil {
@@ -72,7 +72,7 @@ func produceWeek(t *testing.T, d *Demo, now time.Time) error {
 			r := signal.Request{
 				Time: at, Path: signal.Path{Service: fmt.Sprintf("service-%d", i), Operation: "create", Access: signal.Write}, Outcome: signal.Success, Count: 120, Latency: 20 * time.Millisecond,
 			}
-			if failing {
+			if failing && i == 0 {
 				r.Outcome, r.Account = signal.Failure, fmt.Sprintf("account-%d", at.Minute())
 			}
 			value, err := signaljson.Append(nil, &r)

@@ -54,7 +54,9 @@ func (d *Demo) follow(ctx context.Context, produced <-chan struct{}) error {
 		select {
 		case <-produced:
 			if !at.Before(d.Feed.made.Add(-tail)) {
-				return d.follower.poll(ctx)
+				if d.follower.poll(ctx) == nil {
+					return nil
+				}
 			}
 		default:
 		}

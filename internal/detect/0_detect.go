@@ -244,7 +244,7 @@ func (l *Loop) decide(_ context.Context, r *round) error {
 		to = from
 		r.idle = len(commands) == 0
 	default:
-		to = minTime(to, from.Add(spanOf(int64(l.cfg.MaxSteps))))
+		to = minTime(to, from.Add(spanOf(l.steps(buckets(to.Sub(from))))))
 	}
 	l.health.judged(r.progress.Clock, from, r.idle, l.cfg.Now())
 	l.cfg.Metrics.lag.Set(r.progress.Clock.Sub(from).Seconds())
@@ -253,6 +253,13 @@ func (l *Loop) decide(_ context.Context, r *round) error {
 		Commands: commands, Rules: l.detector.cfg.Rules.Revision, Catalogue: l.detector.cat.Revision, Binary: l.cfg.Binary,
 	}
 	return nil
+}
+
+// steps bounds a tick. What a tick takes in depends on how far ingest has come, not on its steps, so a backlog of days is
+// judged in longer ticks: the round trips of a week of short ones take minutes.
+func (l *Loop) steps(behind int64) int64 {
+	most := int64(l.cfg.MaxSteps)
+	return min(behind, max(most, min(behind/10, 12*most)))
 }
 
 func minTime(a, b time.Time) time.Time {

@@ -1,0 +1,149 @@
+package evidence
+
+import "math"
+
+// Key watches one series of counts. It is owned by one goroutine; its Model and Season are shared with others.
+// Size: see TestSize. The zero Key is of no use, New and Decode make one.
+type Key struct {
+	model  *Model
+	season Season
+	share  float64 // of false alarms a minute that this key may give, fixed at its birth
+
+	born   int64
+	minute int64 // the open one
+	n, f   uint64
+
+	learned learner
+	null    null
+	// What the closed minutes prove, for each alternative: with the cap, and without it for the guard.
+	capped, bare [alternatives]float64
+	guarded      int32 // for how many minutes learning has been held
+	// The capped sum after each of the last closed minutes with counts, the newest first.
+	before [maxBurst]float64
+
+	// The last minutes, by minute modulo keep: counts, evidence in tenths of a decade, and those never to be learned.
+	ns, fs [keep]uint32
+	scores [keep]int8
+	left   [keep]bool
+}
+
+// New makes a key that first sees the given minute. Share is its part of the false-alarm budget, in alarms a minute; see Shares.
+// Season may be nil.
+func New(m *Model, share float64, minute int64, season Season) *Key {
+	k := &Key{model: m, season: season, share: share, born: minute, minute: minute}
+	k.learned.to, k.learned.last, k.learned.hour = minute-1, minute, minute/hour
+	k.refresh()
+	return k
+}
+
+// Share is what New was given.
+func (k *Key) Share() float64 { return k.share }
+
+// Observe adds f bad ones of n to a minute. Counts of an earlier minute than the open one are late; they belong to
+// the open one, because that is when they prove something. A later minute closes the open one.
+func (k *Key) Observe(minute int64, n, f uint64) {
+	k.Advance(minute)
+	k.n += n
+	k.f += f
+}
+
+// Advance closes all minutes before the given one. Minutes without any counts neither prove nor teach anything.
+func (k *Key) Advance(minute int64) {
+	if minute <= k.minute {
+		return
+	}
+	k.close()
+	k.learn()
+	for m := max(k.minute+1, minute-keep+1); m < minute; m++ {
+		i := slot(m)
+		k.ns[i], k.fs[i], k.left[i] = 0, 0, false
+		k.scores[i] = k.scores[slot(k.minute)]
+		k.minute = m
+		k.learn()
+	}
+	k.minute, k.n, k.f = minute, 0, 0
+}
+
+func slot(minute int64) int { return int(((minute % keep) + keep) % keep) }
+
+// close lets the open minute prove what it can and puts it among the last ones.
+func (k *Key) close() {
+	i := slot(k.minute)
+	if k.n > 0 && k.minute-k.born >= int64(k.model.Blind) {
+		c, b := k.proven(true)
+		copy(k.before[1:], k.before[:])
+		k.before[0] = sum(&c)
+		k.capped, k.bare = c, b
+		k.guard()
+	}
+	k.ns[i], k.fs[i] = clip(k.n), clip(k.f)
+	k.left[i] = k.guarded > 0 && log10Sum(&k.bare) > k.model.GuardForget && k.bad(float64(k.n), float64(k.f))
+	k.scores[i] = int8(math.Round(10 * max(-12, min(12, log10Sum(&k.capped)))))
+	if k.minute%5 == 0 {
+		k.refresh()
+	}
+}
+
+func clip(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
+
+// proven are the sums with the open minute in them. A part of a minute is no less valid than a whole one: its likelihood
+// ratio is that of the same model, stopped earlier.
+//
+// The cap: whatever happens in Burst minutes in a row multiplies the sum by 1/ε at most, because once in 1/ε minutes
+// such a blip begins for no lasting reason.
+func (k *Key) proven(bare bool) (c, b [alternatives]float64) {
+	var ratio [alternatives]float64
+	k.null.ratios(float64(k.n), float64(k.f), &ratio)
+	start := k.share / alternatives
+	for j, l := range ratio {
+		c[j] = (start + k.capped[j]) * l
+	}
+	top := math.Pow(10, k.model.Ceiling)
+	most := top
+	for _, r := range k.before[:k.model.Burst] {
+		most = min(most, (k.share+r)/k.model.Cap)
+	}
+	limit(&c, most)
+	if bare {
+		for j, l := range ratio {
+			b[j] = (start + k.bare[j]) * l
+		}
+		limit(&b, top)
+	}
+	return c, b
+}
+
+// limit scales the sums down to what they may be together.
+func limit(r *[alternatives]float64, most float64) {
+	if s := sum(r); s > most {
+		for j := range r {
+			r[j] *= most / s
+		}
+	}
+}
+
+func sum(r *[alternatives]float64) (s float64) {
+	for _, v := range r {
+		s += v
+	}
+	return s
+}
+
+func log10Sum(r *[alternatives]float64) float64 { return math.Log10(max(sum(r), 1e-30)) }
+
+// Score is the evidence in decades: at 0 and above the key is abnormal, and would be so by chance no more often than its
+// share of the budget allows. It includes the open minute.
+func (k *Key) Score() float64 {
+	if k.n == 0 || k.minute-k.born < int64(k.model.Blind) {
+		return log10Sum(&k.capped)
+	}
+	c, _ := k.proven(false)
+	return log10Sum(&c)
+}
+
+// Ready tells whether the key is old enough to prove anything.
+func (k *Key) Ready() bool { return k.minute-k.born >= int64(k.model.Blind) }
+
+// Level is what is usual at this hour, Tolerated what is accepted.
+func (k *Key) Level() float64     { return k.null.level }
+func (k *Key) Tolerated() float64 { return k.null.p0 }
