@@ -31,6 +31,7 @@ const (
 type Reader struct {
 	p      *pipeline.Pipeline
 	dec    Decoder
+	shaped ShapedDecoder // dec, if it is one
 	masker *mask.Masker
 
 	// State of the record that is being read, kept here so that no closure is made for each.
@@ -44,17 +45,27 @@ type Reader struct {
 	unlisted DeadLetter // the first of those not told one by one
 	onEvent  func(signal.Event)
 	onReject func(DeadLetter)
+
+	count       func(s *Shape, end int64, latency time.Duration)
+	first, last int64 // min and max in Unix nanoseconds, where requests are counted by shape
+	onShape     func(s *Shape, end int64, latency time.Duration)
 }
 
 // Reader makes the stage for one partition.
 func (s Source) Reader() *Reader {
 	r := &Reader{p: s.Pipeline, dec: s.NewDecoder(), masker: s.Masker}
-	r.onEvent, r.onReject = r.event, r.rejection
+	r.shaped, _ = r.dec.(ShapedDecoder)
+	r.onEvent, r.onReject, r.onShape = r.event, r.rejection, r.shape
 	return r
 }
 
 // Read decodes one record. readAt is the clock when the batch began, as its reservation names it.
 func (r *Reader) Read(rec Record, readAt time.Time, emit func(signal.Event), reject func(DeadLetter)) {
+	r.ReadShaped(rec, readAt, nil, emit, reject)
+}
+
+// ReadShaped is Read, but that requests may go to count instead of emit, if the decoder knows their shapes.
+func (r *Reader) ReadShaped(rec Record, readAt time.Time, count func(*Shape, int64, time.Duration), emit func(signal.Event), reject func(DeadLetter)) {
 	r.rec, r.emit, r.reject, r.events, r.rejected, r.at = rec, emit, reject, 0, 0, rec.Time
 	if rec.Time.UnixMilli() <= 0 {
 		r.at = readAt // old producers may leave the timestamp out
@@ -69,13 +80,36 @@ func (r *Reader) Read(rec Record, readAt time.Time, emit func(signal.Event), rej
 	case r.at.After(limit):
 		r.rejection(DeadLetter{Reason: ReasonFuture, Detail: "the record's own timestamp is " + stamp(r.at)})
 	default:
-		r.dec.Decode(rec, r.onEvent, r.onReject)
+		r.decode(rec, count)
 	}
 	if over := r.rejected - MaxDeadLetters; over > 0 {
 		r.unlisted.Detail = fmt.Sprintf("%s (and %d more of this record)", r.unlisted.Detail, over-1)
 		r.letter(r.unlisted)
 	}
 	r.rec, r.emit, r.reject, r.unlisted = Record{}, nil, nil, DeadLetter{}
+}
+
+func (r *Reader) decode(rec Record, count func(*Shape, int64, time.Duration)) {
+	if count != nil && r.shaped != nil {
+		var ok bool
+		if r.first, r.last, ok = nanosBetween(r.min, r.max); ok {
+			r.count = count
+			r.shaped.DecodeShaped(rec, r.onShape, r.onEvent, r.onReject)
+			r.count = nil
+			return
+		}
+	}
+	r.dec.Decode(rec, r.onEvent, r.onReject)
+}
+
+// shape is event for requests that go by shape.
+func (r *Reader) shape(s *Shape, end int64, latency time.Duration) {
+	if end < r.first || end > r.last || r.events >= MaxEvents {
+		r.event(s.request(end, latency)) // which says what is wrong with it
+		return
+	}
+	r.events++
+	r.count(s, end, latency)
 }
 
 // Rejected is the number of parts of the last record that were not counted, told one by one or not.
@@ -161,7 +195,7 @@ func (p *partition) decode(context.Context) error {
 		p.records = p.records[1:]
 		p.loop.clock.Observe(rec.Time)
 		b.record(rec)
-		p.reader.Read(rec, b.readAt, b.onEvent, b.onLetter)
+		p.reader.ReadShaped(rec, b.readAt, b.onShape, b.onEvent, b.onLetter)
 		b.rejected += uint64(p.reader.Rejected())
 	}
 	switch {

@@ -55,7 +55,12 @@ type batch struct {
 	size        int // rough memory of the rows
 	read        int // bytes of records
 
+	number     uint64 // of the partition's batches, so that shapes know whose cells they remember
+	late0      int64  // the watermark in Unix nanoseconds
+	maxCounted int64  // the largest event time of those counted by shape
+
 	onEvent  func(signal.Event)
+	onShape  func(*Shape, int64, time.Duration)
 	onLetter func(DeadLetter)
 }
 
@@ -64,14 +69,16 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	b := p.spare
 	if b == nil {
 		b = &batch{index: map[cellKey]int{}}
-		b.onEvent, b.onLetter = b.event, b.letter
+		b.onEvent, b.onShape, b.onLetter = b.event, b.shape, b.letter
 	}
 	p.spare = nil
+	p.batches++
 	index, times := b.index, b.times[:0]
 	clear(index)
 	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
 		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times,
-		onEvent: b.onEvent, onLetter: b.onLetter}
+		number: p.batches, onEvent: b.onEvent, onShape: b.onShape, onLetter: b.onLetter}
+	b.late0 = nanosOf(watermark)
 	return b
 }
 
@@ -133,7 +140,12 @@ const bucketSeconds = int64(signal.BucketSize / time.Second)
 
 func (b *batch) request(r *signal.Request) {
 	s := r.Time.Unix()
-	k := cellKey{s - ((s%bucketSeconds)+bucketSeconds)%bucketSeconds, signal.Key{Path: r.Path, Attributes: r.Attributes}}
+	b.cells[b.cell(s-((s%bucketSeconds)+bucketSeconds)%bucketSeconds, r)].Count(r)
+}
+
+// cell is the place of the cell for a request in a bucket.
+func (b *batch) cell(bucket int64, r *signal.Request) int {
+	k := cellKey{bucket, signal.Key{Path: r.Path, Attributes: r.Attributes}}
 	i, ok := b.index[k]
 	if !ok {
 		i = len(b.cells)
@@ -141,7 +153,7 @@ func (b *batch) request(r *signal.Request) {
 		b.cells = append(b.cells, signal.Cell{Bucket: time.Unix(k.bucket, 0).UTC(), Key: k.key})
 		b.size += cellBytes + len(r.Path.Service) + len(r.Path.Operation) + len(r.Attributes)
 	}
-	b.cells[i].Count(r)
+	return i
 }
 
 func (b *batch) letter(d DeadLetter) {

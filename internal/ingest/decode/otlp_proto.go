@@ -1,13 +1,10 @@
 package decode
 
 import (
-	"encoding/hex"
 	"fmt"
-	"strconv"
+	"time"
 
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
@@ -19,64 +16,47 @@ var otlpProtoEntry = Entry{
 	Summary: "OpenTelemetry spans as protobuf (TracesData, the same bytes as ExportTraceServiceRequest); SERVER and CONSUMER spans are requests.",
 	Binary:  true,
 	Example: "CsoBChwKGgoMc2VydmljZS5uYW1lEgoKCGNoZWNrb3V0EqkBEqYBChBbjv/3mAOBA9JptjOBP8YMEgju4Zt+w8GxdCoTUE9TVCAvcGF5L3thY2NvdW50fTACOQD+LXwFy2QYQQDIyLcFy2QYSh0KE2h0dHAucmVxdWVzdC5tZXRob2QSBgoEUE9TVEoeCgpodHRwLnJvdXRlEhAKDi9wYXkve2FjY291bnR9SiAKGWh0dHAucmVzcG9uc2Uuc3RhdHVzX2NvZGUSAxj0Aw==",
-	New:     func(p *pipeline.Pipeline) ingest.Decoder { return &otlpProto{m: newMapper(&p.Requests)} },
+	New:     func(p *pipeline.Pipeline) ingest.Decoder { return newOTLPProto(p) },
 }
 
 type otlpProto struct {
 	m *mapper
-	s span
+	w *walker
+	o otlpObjects
 }
 
-var _ ingest.Decoder = (*otlpProto)(nil)
+var _ ingest.ShapedDecoder = (*otlpProto)(nil)
+
+func newOTLPProto(p *pipeline.Pipeline) *otlpProto {
+	m := newMapper(&p.Requests)
+	return &otlpProto{m: m, w: newWalker(m), o: otlpObjects{m: m}}
+}
 
 // Decode reads a batch of spans. A batch that is no protobuf is one dead letter; a span that is none is one of its own.
 func (d *otlpProto) Decode(rec ingest.Record, emit func(signal.Event), reject func(ingest.DeadLetter)) {
-	var batch tracepb.TracesData
-	if err := proto.Unmarshal(rec.Value, &batch); err != nil {
-		// The library's text varies from build to build on purpose; a dead letter must not.
-		reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: "not protobuf of OTLP spans"})
-		return
-	}
-	if len(batch.ResourceSpans) == 0 && len(batch.ProtoReflect().GetUnknown()) > 0 {
-		reject(ingest.DeadLetter{Reason: ingest.ReasonMalformed, Detail: "protobuf, but no OTLP spans"})
-		return
-	}
-	for _, rs := range batch.ResourceSpans {
-		d.m.beginResource()
-		for _, a := range rs.GetResource().GetAttributes() {
-			d.m.resourceAttr(a.GetKey(), protoValue(a.GetValue()))
-		}
-		for _, ss := range rs.ScopeSpans {
-			for _, sp := range ss.Spans {
-				d.span(sp, emit, reject)
-			}
-		}
-	}
+	d.DecodeShaped(rec, nil, emit, reject)
 }
 
-func (d *otlpProto) span(sp *tracepb.Span, emit func(signal.Event), reject func(ingest.DeadLetter)) {
-	// Metrics and logs parse as spans, too; what gives them away are ids of a wrong length and missing times.
-	if bad := badIDs(len(sp.TraceId), len(sp.SpanId)); bad != "" {
-		reject(ingest.DeadLetter{Reason: ingest.ReasonInvalid, Detail: bad})
+// DecodeShaped is Decode for whoever can count by shape.
+func (d *otlpProto) DecodeShaped(rec ingest.Record, count func(*ingest.Shape, int64, time.Duration), emit func(signal.Event), reject func(ingest.DeadLetter)) {
+	d.w.shaping = count != nil
+	if !d.w.walk(rec.Value) {
+		d.o.Decode(rec, emit, reject)
 		return
 	}
-	d.m.beginSpan()
-	for _, a := range sp.Attributes {
-		d.m.spanAttr(a.GetKey(), protoValue(a.GetValue()))
+	for i := range d.w.found {
+		f := &d.w.found[i]
+		if f.shape != nil && f.shape.Request.Outcome != signal.Failure {
+			count(f.shape, f.end, time.Duration(f.latency))
+			continue
+		}
+		s, bad := d.w.read(rec.Value[f.from:f.upTo], f.res)
+		if bad != "" {
+			reject(ingest.DeadLetter{Reason: ingest.ReasonInvalid, Detail: bad})
+			continue
+		}
+		deliver(d.m, s, emit, reject)
 	}
-	d.s = span{
-		id:         sp.SpanId,
-		name:       sp.Name,
-		kind:       protoKinds[sp.Kind],
-		start:      sp.StartTimeUnixNano,
-		end:        sp.EndTimeUnixNano,
-		failed:     sp.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
-		traceState: sp.TraceState,
-	}
-	if d.m.kinds[d.s.kind] {
-		d.s.traceID = hex.EncodeToString(sp.TraceId)
-	}
-	deliver(d.m, &d.s, emit, reject)
 }
 
 // deliver hands on what the mapper made of a span.
@@ -100,6 +80,9 @@ func badIDs(trace, span int) string {
 	return ""
 }
 
+// protoKind is the kind by its number; "" for one of a later version.
+func protoKind(n int32) pipeline.SpanKind { return protoKinds[tracepb.Span_SpanKind(n)] }
+
 var protoKinds = map[tracepb.Span_SpanKind]pipeline.SpanKind{
 	tracepb.Span_SPAN_KIND_SERVER:      pipeline.KindServer,
 	tracepb.Span_SPAN_KIND_CONSUMER:    pipeline.KindConsumer,
@@ -107,19 +90,4 @@ var protoKinds = map[tracepb.Span_SpanKind]pipeline.SpanKind{
 	tracepb.Span_SPAN_KIND_PRODUCER:    pipeline.KindProducer,
 	tracepb.Span_SPAN_KIND_INTERNAL:    pipeline.KindInternal,
 	tracepb.Span_SPAN_KIND_UNSPECIFIED: pipeline.KindInternal,
-}
-
-// protoValue reads texts, numbers and truth values; lists and maps have no single value and count as absent.
-func protoValue(v *commonpb.AnyValue) value {
-	switch x := v.GetValue().(type) {
-	case *commonpb.AnyValue_StringValue:
-		return value{text: x.StringValue}
-	case *commonpb.AnyValue_IntValue:
-		return value{number: x.IntValue, isInt: true}
-	case *commonpb.AnyValue_BoolValue:
-		return value{text: strconv.FormatBool(x.BoolValue)}
-	case *commonpb.AnyValue_DoubleValue:
-		return value{text: strconv.FormatFloat(x.DoubleValue, 'g', -1, 64)}
-	}
-	return value{}
 }

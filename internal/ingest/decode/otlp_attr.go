@@ -1,0 +1,125 @@
+package decode
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// attribute reads a KeyValue. v is its value as it is on the wire, nil where it has none that counts. Only the usual
+// form is taken, the name and then the value.
+func (w *walker) attribute(b []byte, position int) (k *attrKey, v []byte, ok bool) {
+	if len(b) < 2 || b[0] != 1<<3|wireBytes {
+		return nil, nil, false
+	}
+	begin, end := measured(b, 1)
+	if end == bad {
+		return nil, nil, false
+	}
+	if k, ok = w.named(b[begin:end], position); !ok {
+		return nil, nil, false
+	}
+	if end == len(b) {
+		return k, nil, true
+	}
+	if b[end] != 2<<3|wireBytes {
+		return nil, nil, false
+	}
+	begin, stop := measured(b, end+1)
+	if stop != len(b) {
+		return nil, nil, false
+	}
+	v = b[begin:]
+	says, ok := scalarAny(v)
+	if !says {
+		v = nil
+	}
+	return k, v, ok
+}
+
+// named finds what a name is looked at for. Names are compared with the one at the same place of the span before, which
+// it nearly always is; a known name is known to be UTF-8.
+func (w *walker) named(name []byte, position int) (k *attrKey, ok bool) {
+	if position < maxWalkPosition {
+		if k = w.guess[position]; k != nil && k.name == string(name) {
+			return k, true
+		}
+	}
+	k = w.keys[string(name)]
+	if k == nil {
+		if !utf8.Valid(name) {
+			return nil, false
+		}
+		if len(name) > maxWalkKeyBytes || len(w.keys) >= maxWalkKeys+len(w.m.slots) {
+			return w.other, true
+		}
+		k = &attrKey{name: string(name), operation: noRank}
+		w.keys[k.name] = k
+	}
+	if position < maxWalkPosition {
+		w.guess[position] = k
+	}
+	return k, true
+}
+
+// resource reads a Resource, nil if it is not the usual. The same bytes were the same resource before, so most are
+// found without reading them.
+func (w *walker) resource(b []byte) *resource {
+	if r := w.resources[string(b)]; r != nil {
+		return r
+	}
+	if !wireResource.valid(b, 0) {
+		return nil
+	}
+	r := &resource{values: make([]value, len(w.m.values)), operation: noRank}
+	w.m.beginResource()
+	var key strings.Builder
+	for i := 0; i < len(b); {
+		tag, at := uvarint(b, i)
+		if tag == 1<<3|wireBytes {
+			begin, end := measured(b, at)
+			k, v, ok := w.attribute(b[begin:end], maxWalkPosition)
+			if !ok {
+				return nil
+			}
+			if v != nil && len(k.slots) > 0 {
+				val := wireValue(v)
+				w.m.resourceAttr(k.name, val)
+				if rank := k.operation + 1; k.operation != noRank && rank < r.operation {
+					r.operation, r.opText = rank, nil
+					if !val.isInt {
+						r.opText = []byte(val.text)
+					}
+				}
+				r.unshaped = r.unshaped || k.unshaped
+				key.WriteString(k.name)
+				key.WriteByte(0)
+				key.Write(v)
+			}
+		}
+		i = skip(b, at, tag)
+	}
+	copy(r.values, w.m.resource)
+	return w.remember(b, key.String(), r)
+}
+
+// remember gives resources that differ in nothing that matters the same number: shapes are known by it.
+func (w *walker) remember(b []byte, key string, r *resource) *resource {
+	if known := w.same[key]; known != nil {
+		r = known
+	} else {
+		if len(w.same) >= maxWalkResources {
+			clear(w.same)
+			clear(w.resources) // so that one resource has one number at a time; numbers are not given again
+		}
+		w.numbers++
+		r.id = w.numbers
+		w.same[key] = r
+	}
+	if len(b) <= maxWalkRaw {
+		if len(w.resources) >= maxWalkResources {
+			clear(w.resources)
+		}
+		w.resources[string(b)] = r
+	}
+	return r
+}

@@ -1,0 +1,393 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"github.com/tocsin-project/tocsin/internal/ingest"
+)
+
+// Limits of what a walker remembers, so that ever new names and pods do not grow the process.
+const (
+	maxWalkKeys      = 1 << 12
+	maxWalkKeyBytes  = 256
+	maxWalkResources = 1 << 12
+	maxWalkRaw       = 4 << 10
+	maxWalkPosition  = 64
+)
+
+// walker reads the protobuf of OTLP spans off the wire, without an object for each span and attribute. It does not judge
+// what is malformed: where it is not sure it says so, and the protobuf library has the last word. So it only has to be
+// right about what it takes, and it checks everything that the library does: lengths, tags, UTF-8 in every text.
+type walker struct {
+	m      *mapper
+	counts [maxSpanKind + 1]bool // kinds of spans that are requests
+
+	keys      map[string]*attrKey
+	guess     [maxWalkPosition]*attrKey // the name last seen at this place of a span: exporters keep their order
+	other     *attrKey                  // what does not matter and is not remembered
+	resources map[string]*resource      // by their bytes
+	same      map[string]*resource      // by what matters of them
+	none      *resource                 // of spans that have none
+	numbers   uint32                    // given to resources
+	shaping   bool                      // whether shapes are wanted
+	shapes    shapes
+
+	found []foundSpan
+	s     span
+	key   []byte
+}
+
+const maxSpanKind = 5
+
+// attrKey is an attribute's name and what it is looked at for.
+type attrKey struct {
+	name      string
+	slots     []slot
+	id        uint16 // in keys of shapes; 0 if it changes no shape
+	operation int    // its rank as an operation, or noRank
+	unshaped  bool   // what it changes depends on more than the shape's key
+}
+
+// resource is what the spans of a ResourceSpans have in common.
+type resource struct {
+	id        uint32 // equal where all that matters is
+	values    []value
+	operation int
+	opText    []byte // nil if it is no text
+	unshaped  bool
+}
+
+// foundSpan is a span that matters, until the whole record is known to be well-formed.
+type foundSpan struct {
+	shape      *ingest.Shape // nil: it is read again as it is
+	end        int64
+	latency    int64
+	from, upTo int // its place in the record
+	res        *resource
+}
+
+func newWalker(m *mapper) *walker {
+	w := &walker{m: m, keys: map[string]*attrKey{}, other: &attrKey{operation: noRank}, resources: map[string]*resource{}, same: map[string]*resource{}}
+	for kind := range w.counts {
+		w.counts[kind] = m.kinds[protoKind(int32(kind))]
+	}
+	for name, slots := range m.slots {
+		k := &attrKey{name: name, slots: slots, operation: noRank}
+		for _, s := range slots {
+			switch s.field {
+			case fieldAccount:
+				continue // accounts matter to failures only, and these have no shape
+			case fieldOperation:
+				k.operation = min(k.operation, s.rank)
+			case fieldProbability:
+				k.unshaped = true // the count then depends on the span's id
+			}
+			k.id = uint16(len(w.keys) + 1)
+		}
+		w.keys[name] = k
+	}
+	w.shapes.init(m)
+	w.none = w.resource(nil)
+	return w
+}
+
+// walk reads the spans of a record into found. It says no to what it does not know to be well-formed spans.
+func (w *walker) walk(b []byte) bool {
+	clear(w.found)
+	w.found = w.found[:0]
+	if len(b) > math.MaxInt32 {
+		return false
+	}
+	spans := false
+	for i := 0; i < len(b); {
+		tag, at := uvarint(b, i)
+		if at == bad {
+			return false
+		}
+		if tag != 1<<3|wireBytes {
+			if i = skip(b, at, tag); i == bad {
+				return false
+			}
+			continue
+		}
+		begin, end := measured(b, at)
+		if end == bad || !w.resourceSpans(b[:end], begin) {
+			return false
+		}
+		spans, i = true, end
+	}
+	return spans || len(b) == 0
+}
+
+// resourceSpans reads from i to the end of b. A resource behind its spans is the library's: they would have to wait.
+func (w *walker) resourceSpans(b []byte, i int) bool {
+	var res *resource
+	for i < len(b) {
+		tag, at := uvarint(b, i)
+		if at == bad {
+			return false
+		}
+		if tag&7 != wireBytes {
+			if i = skip(b, at, tag); i == bad {
+				return false
+			}
+			continue
+		}
+		begin, end := measured(b, at)
+		if end == bad {
+			return false
+		}
+		i = end
+		switch tag >> 3 {
+		case 1:
+			if res != nil {
+				return false
+			}
+			if res = w.resource(b[begin:end]); res == nil {
+				return false
+			}
+		case 2:
+			if res == nil {
+				res = w.none
+			}
+			if !w.scopeSpans(b[:end], begin, res) {
+				return false
+			}
+		case 3:
+			if !utf8.Valid(b[begin:end]) {
+				return false
+			}
+		default:
+			if skip(b, at, tag) == bad {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *walker) scopeSpans(b []byte, i int, res *resource) bool {
+	for i < len(b) {
+		tag, at := uvarint(b, i)
+		if at == bad {
+			return false
+		}
+		if tag&7 != wireBytes {
+			if i = skip(b, at, tag); i == bad {
+				return false
+			}
+			continue
+		}
+		begin, end := measured(b, at)
+		if end == bad {
+			return false
+		}
+		i = end
+		switch tag >> 3 {
+		case 1:
+			if !wireScope.valid(b[begin:end], 0) {
+				return false
+			}
+		case 2:
+			if !w.span(b[:end], begin, res) {
+				return false
+			}
+		case 3:
+			if !utf8.Valid(b[begin:end]) {
+				return false
+			}
+		default:
+			if skip(b, at, tag) == bad {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Tags of a span's fields.
+const (
+	spanTraceID    = 1<<3 | wireBytes
+	spanSpanID     = 2<<3 | wireBytes
+	spanTraceState = 3<<3 | wireBytes
+	spanParent     = 4<<3 | wireBytes
+	spanNameField  = 5<<3 | wireBytes
+	spanKind       = 6<<3 | wireVarint
+	spanStart      = 7<<3 | wire64
+	spanEnd        = 8<<3 | wire64
+	spanAttributes = 9<<3 | wireBytes
+	spanEvents     = 11<<3 | wireBytes
+	spanLinks      = 13<<3 | wireBytes
+	spanStatus     = 15<<3 | wireBytes
+)
+
+// span reads one span from i to the end of b.
+func (w *walker) span(b []byte, i int, res *resource) bool {
+	from := i
+	var traceLen, idLen, position int
+	var start, end uint64
+	var kind int32
+	var name, opText []byte
+	failed := false
+	shaped := w.shaping && !res.unshaped
+	operation := res.operation
+	if operation != noRank {
+		opText = res.opText
+	}
+	key := append(w.key[:0], byte(res.id), byte(res.id>>8), byte(res.id>>16), byte(res.id>>24), 0)
+	for i < len(b) {
+		tag, at := uvarint(b, i)
+		if at == bad {
+			return false
+		}
+		switch tag & 7 {
+		case wireBytes:
+			begin, stop := measured(b, at)
+			if stop == bad {
+				return false
+			}
+			i = stop
+			field := b[begin:stop]
+			switch tag {
+			case spanAttributes:
+				k, v, ok := w.attribute(field, position)
+				if !ok {
+					return false
+				}
+				position++
+				if k.id == 0 || v == nil {
+					continue
+				}
+				if k.operation < operation {
+					operation, opText = k.operation, nil
+					if v[0] == anyString {
+						opBegin, opEnd := measured(v, 1)
+						opText = v[opBegin:opEnd]
+					}
+				}
+				shaped = shaped && !k.unshaped
+				key = append(append(key, byte(k.id), byte(k.id>>8)), v...)
+			case spanTraceID:
+				traceLen = len(field)
+			case spanSpanID:
+				idLen = len(field)
+			case spanTraceState:
+				if !utf8.Valid(field) {
+					return false
+				}
+				shaped = shaped && len(field) == 0 // it may say how the span was sampled
+			case spanNameField:
+				if !utf8.Valid(field) {
+					return false
+				}
+				name = field
+			case spanParent:
+			case spanEvents:
+				if !wireEvent.valid(field, 0) {
+					return false
+				}
+			case spanLinks:
+				if !wireLink.valid(field, 0) {
+					return false
+				}
+			case spanStatus:
+				code, ok := statusCode(field)
+				if !ok {
+					return false
+				}
+				if code >= 0 {
+					failed = code == 2
+				}
+			default:
+				if skip(b, at, tag) == bad {
+					return false
+				}
+			}
+		case wire64:
+			if len(b)-at < 8 {
+				return false
+			}
+			i = at + 8
+			switch tag {
+			case spanStart:
+				start = binary.LittleEndian.Uint64(b[at:])
+			case spanEnd:
+				end = binary.LittleEndian.Uint64(b[at:])
+			default:
+				if skip(b, at, tag) == bad {
+					return false
+				}
+			}
+		case wireVarint:
+			var v uint64
+			if v, i = uvarint(b, at); i == bad {
+				return false
+			}
+			if tag == spanKind {
+				kind = int32(v)
+			} else if skip(b, at, tag) == bad {
+				return false
+			}
+		default:
+			if i = skip(b, at, tag); i == bad {
+				return false
+			}
+		}
+	}
+	w.key = key
+	f := foundSpan{from: from, upTo: len(b), res: res, latency: -1}
+	switch {
+	case badIDs(traceLen, idLen) != "" || end == 0: // a dead letter
+	case kind < 0 || kind > maxSpanKind || !w.counts[kind]:
+		return true
+	case end > math.MaxInt64 || !shaped || len(key) > maxShapeKey:
+	default:
+		key[4] = byte(kind)<<1 | bit(failed)
+		if w.shapes.needName || operation >= w.shapes.nameRank || opText == nil || bytes.Equal(opText, name) {
+			// 0xffff is no attribute's number.
+			key = append(append(key, 0xff, 0xff), name...)
+			w.key = key
+		}
+		if f.shape = w.shapes.known(key); f.shape == nil {
+			f.shape = w.learn(key, b[from:], res)
+		}
+		f.end = int64(end)
+		if start != 0 && start <= end {
+			f.latency = int64(end - start)
+		}
+	}
+	w.found = append(w.found, f)
+	return true
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// statusCode reads a Status; -1 if it has no code.
+func statusCode(b []byte) (code int32, ok bool) {
+	if len(b) == 2 && b[0] == 3<<3 && b[1] < 0x80 {
+		return int32(b[1]), true
+	}
+	if !wireStatus.valid(b, 0) {
+		return 0, false
+	}
+	code = -1
+	for i := 0; i < len(b); {
+		tag, at := uvarint(b, i)
+		if tag == 3<<3|wireVarint {
+			v, _ := uvarint(b, at)
+			if code = int32(v); code < 0 {
+				return 0, false // no status has such a code
+			}
+		}
+		i = skip(b, at, tag)
+	}
+	return code, true
+}

@@ -1,0 +1,90 @@
+package ingest
+
+import (
+	"math"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// Shape is what many requests have in common: all but their time, latency, account and trace. A decoder that knows the
+// shape of a request need not make the request again, and the batch remembers where it counted the shape last.
+type Shape struct {
+	// Request has the common fields. Its outcome is never Failure: of failures the account and the trace matter. The
+	// batch writes its latency.
+	Request signal.Request
+
+	places [2]place // where it was counted last; an event near the end of a bucket does not drive out the other
+}
+
+// place is a cell of a batch.
+type place struct {
+	batch  uint64
+	bucket int64
+	cell   int
+}
+
+// ShapedDecoder is a Decoder that can tell requests by their shape. It belongs to one partition, and so do its shapes.
+type ShapedDecoder interface {
+	Decoder
+	// DecodeShaped is Decode, but that requests may go to count instead of emit. Together they get the same requests in
+	// the same order as emit would have got alone; end is in Unix nanoseconds and not negative, latency is negative if unknown.
+	DecodeShaped(rec Record, count func(s *Shape, end int64, latency time.Duration), emit func(signal.Event), reject func(DeadLetter))
+}
+
+// request is the request that was told by its shape.
+func (s *Shape) request(end int64, latency time.Duration) *signal.Request {
+	r := s.Request
+	r.Time, r.Latency = time.Unix(0, end).UTC(), latency
+	return &r
+}
+
+// nanosBetween are the Unix nanoseconds of from and to, if both have some.
+func nanosBetween(from, to time.Time) (first, last int64, ok bool) {
+	if from.Before(time.Unix(0, math.MinInt64)) || to.After(time.Unix(0, math.MaxInt64)) || to.Before(from) {
+		return 0, 0, false
+	}
+	return from.UnixNano(), to.UnixNano(), true
+}
+
+// nanosOf are the Unix nanoseconds of a time, or the nearest there are.
+func nanosOf(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// shape counts one request by its shape, as event and request would have.
+func (b *batch) shape(s *Shape, end int64, latency time.Duration) {
+	b.times = append(b.times, end/int64(time.Millisecond))
+	if end < b.late0 {
+		b.late++
+	}
+	if end > b.maxCounted {
+		b.maxCounted = end
+		if t := time.Unix(0, end).UTC(); t.After(b.maxEvent) {
+			b.maxEvent = t
+		}
+	}
+	bucket := end / int64(signal.BucketSize) * bucketSeconds
+	p := &s.places[0]
+	if p.batch != b.number || p.bucket != bucket {
+		p = b.find(s, bucket)
+	}
+	s.Request.Latency = latency
+	b.cells[p.cell].Count(&s.Request)
+}
+
+// find makes the place of a shape's cell the first of those it remembers.
+func (b *batch) find(s *Shape, bucket int64) *place {
+	p := s.places[1]
+	if p.batch != b.number || p.bucket != bucket {
+		p = place{b.number, bucket, b.cell(bucket, &s.Request)}
+	}
+	s.places[0], s.places[1] = p, s.places[0]
+	return &s.places[0]
+}
