@@ -46,6 +46,26 @@ func (r *Requests) setSpanDefaults() {
 	}
 }
 
+// requestMetrics are the histograms of how long servers took, today's names and those of earlier conventions.
+var requestMetrics = []string{"http.server.request.duration", "http.server.duration", "rpc.server.call.duration", "rpc.server.duration", "messaging.process.duration"}
+
+func (p *Pipeline) setMetricDefaults(d DecoderInfo) {
+	fill(&p.Metrics.Resource, d.Resource...)
+	if p.Stream != signal.Requests {
+		return
+	}
+	p.Requests.setSpanDefaults()
+	if len(p.Metrics.Names) == 0 {
+		for _, name := range requestMetrics {
+			g, err := NewGlob(name)
+			if err != nil {
+				panic(err) // a name of our own
+			}
+			p.Metrics.Names = append(p.Metrics.Names, g)
+		}
+	}
+}
+
 func fill(list *[]string, names ...string) {
 	if len(*list) == 0 {
 		*list = names

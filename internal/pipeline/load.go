@@ -33,6 +33,8 @@ func Parse(file string, data []byte) (*Pipeline, error) {
 	p.Revision = hex.EncodeToString(sum[:6])
 	if d, ok := DecoderByName(p.Decoder); ok && d.Spans {
 		p.Requests.setSpanDefaults()
+	} else if ok && len(d.Resource) > 0 {
+		p.setMetricDefaults(d)
 	}
 	if err := p.lint(); err != nil {
 		return nil, err
@@ -143,14 +145,19 @@ func (p *Pipeline) lint() error {
 	if n := len(p.Requests.Routes) + len(p.Requests.Outcomes); n > maxRules {
 		bad("routes", "%d rules, %d at most", n, maxRules)
 	}
-	errs = append(errs, p.lintMeaning(d.Spans)...)
+	errs = append(errs, p.lintMeaning(d)...)
 	return errs.Err()
 }
 
-func (p *Pipeline) lintMeaning(spans bool) (errs strictyaml.Errors) {
+func (p *Pipeline) lintMeaning(d DecoderInfo) (errs strictyaml.Errors) {
 	for _, key := range []string{"service", "operation", "account", "kinds", "outcomes"} {
-		if pos, given := p.Places[key]; given && !spans {
+		if pos, given := p.Places[key]; given && !d.requestKeys(p.Stream) {
 			errs = append(errs, pos.Errorf("%q means nothing to decoder %q", key, p.Decoder).WithHint("native events say it themselves"))
+		}
+	}
+	for _, key := range []string{"metrics", "resource"} {
+		if pos, given := p.Places[key]; given && len(d.Resource) == 0 {
+			errs = append(errs, pos.Errorf("%q means nothing to decoder %q", key, p.Decoder).WithHint("it is for decoders of metrics"))
 		}
 	}
 	if pos, given := p.Places["routes"]; given && p.Stream != signal.Requests {

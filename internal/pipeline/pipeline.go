@@ -20,6 +20,7 @@ type Pipeline struct {
 	MaxRecord Size `yaml:"max_record"`
 
 	Requests Requests `yaml:",inline"`
+	Metrics  Metrics  `yaml:",inline"`
 	Mask     Mask     `yaml:"mask"`
 
 	// Revision names the content of the file. Rows decoded under different revisions may differ.
@@ -46,6 +47,15 @@ type Requests struct {
 	Reads Reads `yaml:"reads"`
 	// Outcomes overrule the built-in classification; the first that matches counts.
 	Outcomes []OutcomeRule `yaml:"outcomes"`
+}
+
+// Metrics says which metrics are read, and whose they are.
+type Metrics struct {
+	// Names are the metrics that are read; others are passed over in silence. Without it gauges are all read, and requests
+	// come from the durations that OpenTelemetry's conventions name.
+	Names []Glob `yaml:"metrics"`
+	// Resource is where a gauge's resource is found, in order of preference, on the point before its resource.
+	Resource []string `yaml:"resource"`
 }
 
 // Route maps requests onto an operation, and may say whether they read.

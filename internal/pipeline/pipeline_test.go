@@ -23,6 +23,24 @@ func TestFourLinesAreEnough(t *testing.T) {
 	}
 }
 
+func TestMetricsHaveDefaults(t *testing.T) {
+	parse := func(text string) *Pipeline {
+		p, err := Parse("p.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := parse("name: m\ntopic: t\nstream: requests\ndecoder: otlp_metrics_proto\noutcomes:\n  - {status: '404', outcome: failure}\n")
+	if p.Requests.Service[0] != "service.name" || len(p.Metrics.Names) != 5 || !p.Metrics.Names[0].Match("http.server.request.duration") {
+		t.Errorf("requests: %+v", p)
+	}
+	p = parse("name: m\ntopic: t\nstream: gauges\ndecoder: otlp_metrics_json\n")
+	if len(p.Metrics.Names) != 0 || len(p.Requests.Attributes) != 0 || p.Metrics.Resource[0] != "tocsin.resource" {
+		t.Errorf("gauges: %+v", p)
+	}
+}
+
 func TestRevisionIsTheContent(t *testing.T) {
 	text := "name: a\ntopic: t\nstream: gauges\ndecoder: json\n"
 	rev := func(s string) string {
@@ -42,10 +60,12 @@ func TestMistakesHavePlaces(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"no topic":       {"name: a\nstream: gauges\ndecoder: json\n", `p.yaml:1:1: "topic" is required`},
 		"stream":         {"name: a\ntopic: t\nstream: request\ndecoder: json\n", `p.yaml:3:9: unknown stream "request" (known: requests, gauges`},
-		"decoder":        {"name: a\ntopic: t\nstream: gauges\ndecoder: xml\n", `p.yaml:4:10: unknown decoder "xml" (known: json, otlp_proto, otlp_json, alertmanager`},
+		"decoder":        {"name: a\ntopic: t\nstream: gauges\ndecoder: xml\n", `p.yaml:4:10: unknown decoder "xml" (known: json, otlp_proto, otlp_json`},
 		"decoder stream": {"name: a\ntopic: t\nstream: gauges\ndecoder: otlp_json\n", `p.yaml:4:10: decoder "otlp_json" gives no gauges`},
 		"misspelt key":   {"name: a\ntopic: t\nstream: gauges\ndecoder: json\nmax_agee: 1d\n", `p.yaml:5:1: unknown field "max_agee" (did you mean "max_age"?)`},
 		"span key":       {"name: a\ntopic: t\nstream: requests\ndecoder: json\noperation: [x]\n", `p.yaml:5:12: "operation" means nothing to decoder "json"`},
+		"metric key":     {"name: a\ntopic: t\nstream: gauges\ndecoder: json\nmetrics: [x]\n", `p.yaml:5:10: "metrics" means nothing to decoder "json"`},
+		"gauge route":    {"name: a\ntopic: t\nstream: gauges\ndecoder: prometheus\noutcomes:\n  - {status: x, outcome: failure}\n", `"outcomes" means nothing to decoder "prometheus"`},
 		"size":           {"name: a\ntopic: t\nstream: gauges\ndecoder: json\nmax_record: 1 big\n", `p.yaml:5:13: "max_record": "1 big" is not a size`},
 		"huge":           {"name: a\ntopic: t\nstream: gauges\ndecoder: json\nmax_record: 1GiB\n", `p.yaml:5:13: max_record must be between 1B and 16MiB`},
 		"idle route":     {"name: a\ntopic: t\nstream: requests\ndecoder: json\nroutes:\n  - match: x\n", `p.yaml:6:5: the route changes nothing`},

@@ -91,7 +91,7 @@ func streamOf(t testing.TB, decoder, name string) signal.Stream {
 }
 
 // exampleStreams are the streams of examples that are not of the decoder's first.
-var exampleStreams = map[string]string{"cloudevents": "changes"}
+var exampleStreams = map[string]string{"cloudevents": "changes", "otlp_metrics_json": "gauges"}
 
 func TestExamplesDecode(t *testing.T) {
 	for _, e := range Entries {

@@ -54,3 +54,12 @@ func TestCDEventsAreKnownByTheirContent(t *testing.T) {
 		t.Errorf("%v\n%v\n%v", first, again, later)
 	}
 }
+
+func FuzzOTLPMetricsJSONGauges(f *testing.F)   { fuzzCases(f, "otlp_metrics_json", "gauges") }
+func FuzzOTLPMetricsJSONRequests(f *testing.F) { fuzzCases(f, "otlp_metrics_json", "requests") }
+func FuzzPrometheus(f *testing.F)              { fuzzCases(f, "prometheus", "gauges") }
+
+func FuzzOTLPMetricsProto(f *testing.F) {
+	seedCases(f, filepath.Join("testdata", "otlp_metrics_proto", "requests.txt"), func(s string) []byte { return fromBase64(f, s) })
+	fuzz(f, "requests", "otlp_metrics_proto")
+}

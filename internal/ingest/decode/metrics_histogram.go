@@ -79,9 +79,9 @@ func (m *metrics) histogram(name string, unit time.Duration, p *metricspb.Histog
 	}
 	l := latencies{unit: unit}
 	switch {
-	case len(counts) == 0: // a summary of all: their mean stands for them
-		mean := p.GetSum() / float64(p.GetCount())
-		l.add(mean, mean, p.GetCount())
+	case len(bounds) == 0: // no distribution: their mean stands for all
+		m.undivided(name, at, unit, p)
+		return
 	case len(counts) != len(bounds)+1:
 		m.bad(ingest.ReasonInvalid, name, "%d buckets for %d bounds", len(counts), len(bounds))
 		return
@@ -106,6 +106,24 @@ func (m *metrics) histogram(name string, unit time.Duration, p *metricspb.Histog
 		return
 	}
 	m.deliver(name, at, attrMap(p.GetAttributes()), &l)
+}
+
+// undivided reads a point without buckets, of which at most the sum is known.
+func (m *metrics) undivided(name string, at time.Time, unit time.Duration, p *metricspb.HistogramDataPoint) {
+	if p.GetCount() > maxCount {
+		m.bad(ingest.ReasonInvalid, name, "a point counts %d: at most %d can be right", p.GetCount(), int64(maxCount))
+		return
+	}
+	if mean := p.GetSum() / float64(p.GetCount()); p.Sum != nil && mean >= 0 {
+		l := latencies{unit: unit}
+		l.add(mean, mean, p.GetCount())
+		m.deliver(name, at, attrMap(p.GetAttributes()), &l)
+		return
+	}
+	if r := m.request(name, at, attrMap(p.GetAttributes())); r != nil {
+		r.Count = p.GetCount()
+		m.emit(r)
+	}
 }
 
 // within narrows a bucket to what the point says of its least and largest value. What has no upper end is taken to be

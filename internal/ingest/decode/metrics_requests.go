@@ -108,8 +108,8 @@ func (m *metrics) request(metric string, at time.Time, point map[string]string) 
 	}
 	cfg := &m.p.Requests
 	service, method := get(cfg.Service...), get(conventions[fieldMethod]...)
-	// A server without routes names its spans by the method alone, and so do we.
-	operation := cmp.Or(get(cfg.Operation...), method)
+	// A server without routes names its spans by the method alone, and so do we; a consumer has what it consumes.
+	operation := cmp.Or(get(cfg.Operation...), method, get("messaging.destination.name", "messaging.destination"))
 	switch {
 	case service == "":
 		m.bad(ingest.ReasonMissing, metric, "no %s", cfg.Service[0])

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -41,31 +40,28 @@ func (d *prometheusText) Decode(rec ingest.Record, emit func(signal.Event), reje
 	}
 	d.m.begin(emit, reject)
 	for _, name := range slices.Sorted(maps.Keys(families)) {
-		if d.m.wanted(name) {
-			d.family(families[name], rec.Time)
+		f := families[name]
+		switch t := f.GetType().String(); {
+		case !d.m.wanted(name):
+			continue
+		case t != "GAUGE" && t != "UNTYPED":
+			d.m.refuse(name, whyCounter)
+			continue
+		}
+		for _, s := range f.GetMetric() {
+			g := &signal.Gauge{Time: rec.Time.UTC(), Metric: name, Value: s.GetGauge().GetValue()}
+			if s.Untyped != nil {
+				g.Value = s.GetUntyped().GetValue()
+			}
+			if s.TimestampMs != nil {
+				g.Time = time.UnixMilli(s.GetTimestampMs()).UTC()
+			}
+			labels := make(map[string]string, len(s.GetLabel()))
+			for _, l := range s.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			d.m.gauge(g, labels)
 		}
 	}
 	d.m.end()
-}
-
-func (d *prometheusText) family(f *dto.MetricFamily, at time.Time) {
-	name := f.GetName()
-	if t := f.GetType(); t != dto.MetricType_GAUGE && t != dto.MetricType_UNTYPED {
-		d.m.refuse(name, whyCounter)
-		return
-	}
-	for _, s := range f.GetMetric() {
-		g := &signal.Gauge{Time: at.UTC(), Metric: name, Value: s.GetGauge().GetValue()}
-		if s.Untyped != nil {
-			g.Value = s.GetUntyped().GetValue()
-		}
-		if s.TimestampMs != nil {
-			g.Time = time.UnixMilli(s.GetTimestampMs()).UTC()
-		}
-		labels := make(map[string]string, len(s.GetLabel()))
-		for _, l := range s.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
-		d.m.gauge(g, labels)
-	}
 }
