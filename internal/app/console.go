@@ -155,9 +155,11 @@ func newStatus(v version, loop *ingest.Loop, l *lead, p *selfpage.Pager, s *sche
 			st.Lag = max(h.Clock.Sub(h.To), 0)
 		}
 		for _, x := range in.Partitions {
-			st.Partitions = append(st.Partitions, console.Partition{
-				Stream: string(x.Stream), Topic: x.Topic, Partition: x.Partition, Lag: x.Lag, Watermark: x.Watermark, Problem: x.LastError,
-			})
+			part := console.Partition{Stream: string(x.Stream), Topic: x.Topic, Partition: x.Partition, Lag: x.Lag, Watermark: x.Watermark}
+			if !x.BlockedSince.IsZero() {
+				part.Problem = x.LastError // the last error stays when it is over
+			}
+			st.Partitions = append(st.Partitions, part)
 		}
 		for _, w := range []struct {
 			up   chan struct{}
