@@ -8,7 +8,7 @@ ARGS ?=
 COUNT ?= 6
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/tocsin and bin/chlocal
 	@mkdir -p bin
@@ -26,7 +26,11 @@ lint: ## check formatting, vet, linters, modules, scripts and stray paths
 bench: ## run the benchmarks of PKG and compare them with the run before
 	@.ci/bench $(PKG) $(COUNT)
 
+bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; ARGS="-n 2000000 -runs 5 -workload live"
+	go build -o bin/ ./internal/benchingest
+	@bin/benchingest $(ARGS)
+
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test lint bench clean
+.PHONY: help build demo test lint bench bench-ingest clean

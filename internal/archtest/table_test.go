@@ -65,6 +65,7 @@ var table = []row{
 	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/...", "internal/console"}},
 	{"internal/cli/...", tool, []string{"internal/scenario/...", "internal/report/...", "internal/backtest/...", "internal/demo/...", "internal/console/..."}},
 	{"internal/tools/...", tool, nil},
+	{"internal/benchingest", tool, []string{"internal/clickhouse", "internal/chlocal", "internal/kafkalocal", "internal/kafka"}},
 	{"internal/archtest", tool, nil},
 
 	{"internal/app/...", wiring, nil},
@@ -80,7 +81,7 @@ var namedTest = []string{"internal/archtest", "internal/backtest", "internal/det
 var modules = map[string][]string{
 	"go.uber.org/fx":                      {"internal/app/..."},
 	"go.uber.org/dig":                     {"internal/app/..."},
-	"github.com/segmentio/kafka-go":       {"internal/kafka/...", "internal/kafkalocal", "internal/demo/..."},
+	"github.com/segmentio/kafka-go":       {"internal/kafka/...", "internal/kafkalocal", "internal/demo/...", "internal/benchingest"},
 	"github.com/ClickHouse/clickhouse-go": {"internal/clickhouse/...", "internal/chlocal"},
 	"github.com/twmb/franz-go":            {"internal/kafkalocal"},
 	"github.com/slack-go/slack":           {"internal/respond/..."},
