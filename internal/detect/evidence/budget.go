@@ -3,10 +3,10 @@ package evidence
 import "math/bits"
 
 // firstShares is how many keys share the first half of a budget.
-const firstShares = 256
+const firstShares = 128
 
-// Share is the part of a budget that the key in the given place gets: half of it is for the first 256 places, a sixth for the
-// next 512, a twelfth for the next 1024 and so on, 1/(g+1)(g+2) for the g-th group. The parts of all places add up to 1,
+// Share is the part of a budget that the key in the given place gets: half of it is for the first 128 places, a sixth for the
+// next 256, a twelfth for the next 512 and so on, 1/(g+1)(g+2) for the g-th group. The parts of all places add up to 1,
 // however many keys come, and a key's part never changes; the price of not knowing the number of keys is at most some
 // tenths of a decade more than an equal division among ten thousand.
 func Share(place int) float64 {

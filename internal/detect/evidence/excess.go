@@ -16,6 +16,10 @@ func (k *Key) Excess() Excess {
 	var best Excess
 	best.AtLeast = math.Inf(-1)
 	n, f := k.n, k.f
+	open := 0 // the open minute is one once it has counts
+	if n > 0 {
+		open = 1
+	}
 	for back := 0; back < keep; back++ {
 		if back > 0 {
 			m := k.minute - int64(back)
@@ -29,7 +33,7 @@ func (k *Key) Excess() Excess {
 		sd := math.Sqrt(mean + mean*mean/(k.null.k*float64(back+1)))
 		beyond := float64(f) - mean
 		if low := beyond - 2*sd; low > best.AtLeast {
-			best = Excess{back + 1, n, f, beyond, low, float64(n) * k.null.level}
+			best = Excess{max(1, back+open), n, f, beyond, low, float64(n) * k.null.level}
 		}
 	}
 	return best

@@ -36,6 +36,22 @@ func New(m *Model, share float64, minute int64, season Season) *Key {
 	return k
 }
 
+// Rescale changes the share, when a person changes the budget: the sums are proportional to it.
+func (k *Key) Rescale(share float64) {
+	if share == k.share {
+		return
+	}
+	f := share / k.share
+	k.share = share
+	for j := range k.capped {
+		k.capped[j] *= f
+		k.bare[j] *= f
+	}
+	for i := range k.before {
+		k.before[i] *= f
+	}
+}
+
 // Share is what New was given.
 func (k *Key) Share() float64 { return k.share }
 
@@ -54,11 +70,12 @@ func (k *Key) Advance(minute int64) {
 	}
 	k.close()
 	k.learn()
-	for m := max(k.minute+1, minute-keep+1); m < minute; m++ {
-		i := slot(m)
-		k.ns[i], k.fs[i], k.left[i] = 0, 0, false
-		k.scores[i] = k.scores[slot(k.minute)]
-		k.minute = m
+	// A long silence needs no more steps than there are minutes that wait to be learned.
+	score := k.scores[slot(k.minute)]
+	for end := min(minute, k.minute+1+keep); k.minute+1 < end; {
+		k.minute++
+		i := slot(k.minute)
+		k.ns[i], k.fs[i], k.left[i], k.scores[i] = 0, 0, false, score
 		k.learn()
 	}
 	k.minute, k.n, k.f = minute, 0, 0

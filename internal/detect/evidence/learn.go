@@ -88,16 +88,21 @@ func (l *learner) dispersion(m *Model) float64 {
 	return max(m.DispersionMin, min(m.DispersionMax, a))
 }
 
-// drift is the standard deviation of the hourly level, in natural logarithms.
+// drift is the standard deviation of the hourly level, in natural logarithms of its odds: near 1 a level has nowhere to go, its
+// odds have.
 func (l *learner) drift(m *Model) float64 {
 	v := (m.DriftPrior*m.DriftHours + l.driftExcess) / (m.DriftHours + l.driftScale)
-	return math.Sqrt(math.Log1p(max(0, v)))
+	sd := math.Sqrt(math.Log1p(max(0, v)))
+	if !m.Unbounded {
+		sd /= 1 - min(l.level(m), 0.99)
+	}
+	return sd
 }
 
 // refresh renews the null from what was learned. It runs every five minutes: nothing that is learned moves faster.
 func (k *Key) refresh() {
 	m, l := k.model, &k.learned
-	c := max(m.Tolerance, math.Exp(m.DriftSDs*l.drift(m)))
+	c := max(m.Tolerance, math.Exp(min(20, m.DriftSDs*l.drift(m))))
 	if k.minute-k.born < day {
 		c = max(c, m.FirstDay)
 	}

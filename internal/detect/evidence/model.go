@@ -63,7 +63,7 @@ func Default() Model {
 		PriorCount: 0.5, PriorExposure: 100, HalfLife: week, HoldBack: hour, UpperZ: 1.645, MinLevel: 1e-4,
 		Tolerance: 2, DriftSDs: 3.5, DriftPrior: 0.03, DriftHours: 12, FirstDay: 4,
 		Dispersion: 0.3, DispersionMin: 0.1, DispersionMax: 5, DispersionOf: 10,
-		FirstLevel: 2, LastLevel: 9, Cap: 1e-3, Burst: 1, Ceiling: 3,
+		FirstLevel: 2, LastLevel: 9, Cap: 1e-4, Burst: 3, Ceiling: 3,
 		Blind: 30, GuardLearn: -3, GuardForget: -1, GuardMax: 6 * hour, WinsorSDs: 4,
 	}
 }
