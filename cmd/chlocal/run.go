@@ -97,7 +97,7 @@ func stop(server *http.Server, f *front.Front, e *engine.Engine, logger *slog.Lo
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushWait)
 	defer cancel()
-	server.Shutdown(ctx) // the last responses are on their way
+	_ = server.Shutdown(ctx) // the last responses are on their way
 	f.Close()
 	e.Close()
 	logger.Info("Closed", "took", time.Since(began).Round(time.Millisecond).String())
@@ -111,7 +111,7 @@ func watchPipe(stdin *os.File, gone func()) {
 		return
 	}
 	go func() {
-		io.Copy(io.Discard, stdin)
+		_, _ = io.Copy(io.Discard, stdin)
 		gone()
 	}()
 }

@@ -3,8 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -181,9 +179,4 @@ func newStatus(v version, loop *ingest.Loop, l *lead, p *selfpage.Pager, s *sche
 		}
 		return st
 	}
-}
-
-func revision(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:8])
 }

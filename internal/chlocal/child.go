@@ -72,7 +72,7 @@ func (s *Server) start(ctx context.Context) (*child, error) {
 	select {
 	case <-c.gone:
 	default:
-		c.cmd.Process.Kill()
+		_ = c.cmd.Process.Kill()
 		<-c.gone
 		return nil, fmt.Errorf("start chlocal: %w", context.Cause(ctx))
 	}
@@ -106,11 +106,11 @@ func (c *child) wait(stdout, stderr io.Reader, logger *slog.Logger) error {
 // end stops the child in good order, or at once when forced ends.
 func (c *child) end(forced context.Context) {
 	c.stdin.Close()
-	c.cmd.Process.Signal(syscall.SIGTERM)
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-c.gone:
 	case <-forced.Done():
-		c.cmd.Process.Kill()
+		_ = c.cmd.Process.Kill()
 		<-c.gone
 	}
 }

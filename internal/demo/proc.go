@@ -45,8 +45,6 @@ func startDaemon(binary, config, logFile string) (*daemon, error) {
 	return d, nil
 }
 
-func (d *daemon) pid() int { return d.cmd.Process.Pid }
-
 // kill ends it as a crash would.
 func (d *daemon) kill() {
 	_ = d.cmd.Process.Kill()

@@ -229,6 +229,7 @@ func (d *Detector) transition(r *compiled, f *finding, from incident.FindingStat
 		}
 	case incident.Inactive:
 		f.forget()
+	case incident.Pending, incident.Unknown:
 	}
 	if f.Incident != "" {
 		if x := d.incident(f.Incident); x != nil {

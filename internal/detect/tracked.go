@@ -59,7 +59,6 @@ type tracked struct {
 	ended    []incident.Finding
 	warned   []incident.Warning
 	absorbed []string
-	commands []incident.Command
 	into     string
 	why      string
 }

@@ -46,9 +46,7 @@ func (p *Planner) Restore(values map[string][]byte, now time.Time) (unreadable [
 			r.NextAt = now.Add(p.set.TakeoverDelay.Std())
 		}
 		p.index(r)
-		for _, at := range r.Pages {
-			p.pages[r.Place] = append(p.pages[r.Place], at)
-		}
+		p.pages[r.Place] = append(p.pages[r.Place], r.Pages...)
 		if len(r.Members) > 0 && r.Incident[:min(len(r.Incident), len(latePrefix))] == latePrefix {
 			for _, id := range r.Members {
 				p.told[id] = true
@@ -118,6 +116,7 @@ func (p *Planner) Take(place string, now time.Time) (Step, bool, time.Time) {
 	case ActionNote:
 		d.Notes, d.Uncertain = best.batch(now)
 		d.Since = best.BatchSince
+	case ActionRaise, ActionUpdate, ActionAcknowledge, ActionClose: // they repeat harmlessly
 	}
 	return Step{Record: best.key(), Place: place, Incident: best.Incident, Receiver: best.Receiver, Said: best.Want, Delivery: d}, true, time.Time{}
 }

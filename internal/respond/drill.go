@@ -40,7 +40,7 @@ func Drill(ctx context.Context, o Options, labels map[string]string) ([]DrillRes
 	runCtx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(runCtx) }()
-	defer func() { stop(); <-ended }()
+	defer func() { stop(); _ = <-ended }()
 
 	results := map[string]*DrillResult{}
 	settle := func(status Status, note func(*DrillResult, *Record)) error {

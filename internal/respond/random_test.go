@@ -127,8 +127,8 @@ func randomLife(t *testing.T, seed uint64) {
 			}
 		}
 		if kill {
-			saved := Cursor{}
-			saved, p = cursor, NewPlanner(cfg, places, Settings{})
+			saved := cursor
+			p = NewPlanner(cfg, places, Settings{})
 			values := map[string][]byte{}
 			for k, v := range stored {
 				values[k] = v

@@ -57,15 +57,6 @@ func TestTimelines(t *testing.T) {
 	}
 }
 
-type keyed struct{ pages bool }
-
-func (k keyed) Key(id string) string {
-	if k.pages {
-		return "tocsin/" + id
-	}
-	return ""
-}
-
 type script struct {
 	t       *testing.T
 	p       *Planner
@@ -275,6 +266,7 @@ func (s *script) outcome(step Step) {
 			all = append(all, n.Text)
 		}
 		text += fmt.Sprintf(" %q", strings.Join(all, " | "))
+	case ActionAcknowledge:
 	}
 	var err *SendError
 	answer := s.answers[step.Place]
@@ -342,6 +334,7 @@ func (s *script) event(f []string) {
 		i.State = incident.Dismissed
 	case incident.EventMerged:
 		i.State = incident.Merged
+	default: // the others change no state
 	}
 	reason := ""
 	for _, kv := range f[2:] {

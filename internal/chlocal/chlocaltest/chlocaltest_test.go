@@ -41,7 +41,7 @@ func TestTheFoldersOfKilledTestsAreRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer unlock()
+			t.Cleanup(unlock)
 		}
 		if c.old {
 			os.Chtimes(dir, old, old)

@@ -61,11 +61,12 @@ func (w *weigher) resource(r *Resource) *candidate {
 	c := &candidate{Suspect: incident.Suspect{Kind: incident.SuspectResource, ID: r.Name, Title: r.Name}}
 	c.add(pointsResource, "")
 	level := fmt.Sprintf("%s at %.0f%% of the limit", r.Metric, r.Level*100)
-	if r.Full {
+	switch {
+	case r.Full:
 		c.add(pointsFull, r.Metric+" reached the limit")
-	} else if !r.ExhaustedAt.IsZero() {
+	case !r.ExhaustedAt.IsZero():
 		c.add(0, level+fmt.Sprintf(", which is reached at about %s UTC by the trend", hm(r.ExhaustedAt)))
-	} else {
+	default:
 		c.add(0, level)
 	}
 	deps := w.in.Graph.Dependents(r.Name, hops)

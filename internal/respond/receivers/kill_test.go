@@ -111,8 +111,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		}
 	}
 	kill := func(cmd *exec.Cmd) {
-		time.Sleep(time.Duration(rnd.IntN(60)) * time.Millisecond)
-		if rnd.IntN(2) == 0 { // some answers are lost on top
+		time.Sleep(time.Duration(rnd.IntN(60)) * time.Millisecond) //nolint:forbidigo // a kill comes at any moment
+		if rnd.IntN(2) == 0 {                                      // some answers are lost on top
 			w.slack.Fail("lost", 1, "")
 			w.pager.Fail("lost", 1)
 		}

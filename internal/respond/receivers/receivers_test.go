@@ -138,7 +138,7 @@ func run(t *testing.T, o respond.Options) (stop func()) {
 
 func wait(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) { //nolint:forbidigo // polls a condition of real servers
 		if time.Now().After(end) {
 			t.Fatalf("%s: it did not happen", what)
 		}
@@ -281,7 +281,7 @@ func TestPanicAndLead(t *testing.T) {
 	o.Lead = func() bool { mu.Lock(); defer mu.Unlock(); return lead }
 	run(t, o)
 	log.Append(event(respondtest.Example(), 1, 1, incident.EventDeclared))
-	time.Sleep(100 * time.Millisecond) // nothing may happen in it
+	time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nothing may happen in it
 	if w.pager.State().Calls+w.slack.State().Calls > 0 {
 		t.Fatal("sent without the lead")
 	}

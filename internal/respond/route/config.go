@@ -217,10 +217,10 @@ func (c *Config) checkFallbacks(errs *strictyaml.Errors) {
 			continue
 		}
 		second := c.receivers[r.Fallback.Value]
-		switch {
-		case second == nil:
+		switch second {
+		case nil:
 			errs.Add(r.Fallback.Pos, fmt.Errorf("fallback receiver %q is not defined", r.Fallback.Value))
-		case second == r:
+		case r:
 			errs.Add(r.Fallback.Pos, fmt.Errorf("receiver %q cannot be its own fallback", r.Name.Value))
 		}
 	}

@@ -56,7 +56,7 @@ type Zone struct{ *time.Location }
 // UnmarshalText loads the zone. "Local" is refused: the same file must mean the same on every machine.
 func (z *Zone) UnmarshalText(b []byte) error {
 	if string(b) == "Local" {
-		return fmt.Errorf("Local differs from machine to machine; name the zone, such as Europe/Berlin")
+		return fmt.Errorf("location Local differs from machine to machine; name the zone, such as Europe/Berlin")
 	}
 	loc, err := time.LoadLocation(string(b))
 	if err != nil {

@@ -169,7 +169,7 @@ func TestMistakesAreRefusedWithTheirPlace(t *testing.T) {
 		{"night over midnight", "start_time: '00:00'", "start_time: '22:00'", "start_time must be before end_time"},
 		{"fallback", "{name: office}", "{name: office, fallback: nobody}", `fallback receiver "nobody" is not defined`},
 		{"own fallback", "{name: office}", "{name: office, fallback: office}", "cannot be its own fallback"},
-		{"typo", "continue: true", "contine: true", `unknown field "contine"`},
+		{"typo", "continue: true", "continu: true", `unknown field "continu"`},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		if text == good {

@@ -193,6 +193,7 @@ func (s *Server) enqueue(w http.ResponseWriter, r *http.Request) {
 		case <-s.stop:
 		}
 		return
+	case Lost: // after it has been applied
 	}
 	if len(body) > maxBody {
 		s.reject(w, http.StatusRequestEntityTooLarge, "Payload is larger than 512 KB")

@@ -239,6 +239,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		case <-s.stop:
 		}
 		return
+	case Lost: // after it has been applied
 	}
 	switch {
 	case a["token"] == "":

@@ -84,7 +84,7 @@ func handlers() (h [signals + 1]uint64) {
 func nilDereference() (recovered any) {
 	defer func() { recovered = recover() }()
 	var p *struct{ x [10]int }
-	return p.x[3]
+	return p.x[3] //nolint:govet // it is meant to crash
 }
 
 func TestAFolderHasOneOwner(t *testing.T) {

@@ -30,7 +30,7 @@ func captureStderr(f func()) string {
 		return ""
 	}
 	f()
-	syscall.Dup3(saved, 2, 0)
+	_ = syscall.Dup3(saved, 2, 0)
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return ""
 	}

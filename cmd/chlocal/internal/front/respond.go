@@ -50,7 +50,7 @@ const writeMax = 5 * time.Minute
 // response's body, as the exception frame that clients look for. reusable says whether the connection saw no error.
 func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *engine.Conn) (sent, reusable bool, err error) {
 	control := http.NewResponseController(w)
-	defer control.SetWriteDeadline(time.Time{}) // it would hold for the connection's next request
+	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // it would hold for the connection's next request
 	var out *output
 	var held []byte
 	tag := rand.Text()[:16]
@@ -74,7 +74,7 @@ func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *
 			}
 		}
 		// A client that does not read for so long is stuck; it would hold the query and its locks for ever.
-		control.SetWriteDeadline(time.Now().Add(writeMax))
+		_ = control.SetWriteDeadline(time.Now().Add(writeMax))
 		_, err := out.Write(chunk)
 		return err
 	})
@@ -86,7 +86,7 @@ func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *
 		if len(held) == 0 && req.outputFormat == "Native" {
 			held, reusable = emptyBlock(c, req)
 		}
-		begin() // its error, like those below, means that the client is gone
+		_ = begin() // its error, like those below, means that the client is gone
 	}
 	if err != nil && r.Context().Err() == nil {
 		text := clientText(err, f.engine.Version())
@@ -95,9 +95,9 @@ func (f *Front) stream(w http.ResponseWriter, r *http.Request, req *request, c *
 			// Uncompressed, because clients search the raw response for the marker.
 			fw.c = chcompress.NewWriter(0, chcompress.None)
 		}
-		out.Write(frame)
+		_, _ = out.Write(frame)
 	}
-	out.close()
+	_ = out.close()
 	return true, reusable, err
 }
 
@@ -132,7 +132,7 @@ func respond(w http.ResponseWriter, r *http.Request, req *request, output []byte
 	}
 	out := newOutput(w, r, req.query)
 	if _, err := out.Write(output); err == nil {
-		out.close()
+		_ = out.close()
 	}
 	return nil // a client that is gone is no error of the statement
 }
