@@ -47,7 +47,7 @@ func (p *partition) fetch(ctx context.Context) error {
 	if f.HighWatermark < p.end || p.batch != nil && f.HighWatermark < p.batch.until {
 		return errReopen // begin looks whether it stays like that
 	}
-	p.records, p.fetchNext, p.high = f.Records, max(f.Next, p.next), f.HighWatermark
+	p.records, p.release, p.fetchNext, p.high = f.Records, f.Release, max(f.Next, p.next), f.HighWatermark
 	p.caughtUp = p.fetchNext >= f.HighWatermark
 	if p.caughtUp && len(f.Records) == 0 {
 		p.emptySince = clock // zero while the clock knows nothing

@@ -173,10 +173,22 @@ func (r *Reader) letter(d DeadLetter) {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z") }
 
+// finished gives the memory of the fetched records back when all of them are decoded: nothing keeps a part of them.
+func (p *partition) finished() {
+	if len(p.records) > 0 {
+		return
+	}
+	if p.records = nil; p.release != nil {
+		p.release()
+		p.release = nil
+	}
+}
+
 // decode reads the fetched records into the batch, as many as it takes.
 func (p *partition) decode(context.Context) error {
 	if p.batch == nil {
 		if len(p.records) == 0 {
+			p.finished()
 			p.next = p.fetchNext // ends of transactions and the like: they belong to the next batch's range
 			return nil
 		}
@@ -198,6 +210,7 @@ func (p *partition) decode(context.Context) error {
 		p.reader.ReadShaped(rec, b.readAt, b.onShape, b.onEvent, b.onLetter)
 		b.rejected += uint64(p.reader.Rejected())
 	}
+	p.finished()
 	switch {
 	case b.until == 0:
 		p.next = p.fetchNext

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Record is one Kafka record. Key and Value are only valid until the next Fetch of the same partition.
+// Record is one Kafka record. Key and Value are only valid until Release, and until the next Fetch of the same partition.
 type Record struct {
 	Offset int64
 	Time   time.Time
@@ -20,6 +20,8 @@ type Fetched struct {
 	Next          int64 // the offset after everything examined, records or not
 	HighWatermark int64 // the end that a reader of committed records may see
 	LogStart      int64
+	// Release, where it is not nil, gives the records' memory back; it is called once, or never.
+	Release func()
 }
 
 // TopicPartition names a partition of the topic that carries this name today.

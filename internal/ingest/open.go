@@ -88,7 +88,7 @@ func (p *partition) begin(ctx context.Context) error {
 		}
 	}
 	p.incarnation, p.end, p.next, p.fetchNext, p.high = b.incarnation, b.offset, b.offset, b.offset, k.end
-	p.records, p.batch, p.open, p.caughtUp = nil, nil, false, false
+	p.records, p.release, p.batch, p.open, p.caughtUp = nil, nil, nil, false, false
 	p.watermark, p.recordTime = time.Time{}, time.Time{}
 	if k.ledger.Found && k.ledger.Incarnation == b.incarnation {
 		p.watermark, p.recordTime = k.ledger.Watermark, k.ledger.RecordTime

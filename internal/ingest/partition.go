@@ -34,6 +34,7 @@ type partition struct {
 
 	// What the stages hand on.
 	records   []Record // fetched, not decoded yet
+	release   func()   // gives their memory back, nil if nobody wants it
 	fetchNext int64    // where to go on after them
 	batch     *batch   // being gathered, nil between batches
 	spare     *batch   // its memory

@@ -43,13 +43,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type abortedTxn struct{ producer, first int64 }
 
-// batchReader collects the records of a record set. records own their memory; the set is only borrowed.
+// batchReader collects the records of a record set. records point into chunks; the set is only borrowed.
 type batchReader struct {
 	from    int64
 	next    int64 // Behind the last batch examined.
 	limit   int   // Of decompressed bytes.
 	aborted []abortedTxn
 	records []Record
+	chunks  []*[]byte
 
 	open    map[int64]struct{} // Producers whose transaction that is being read was aborted.
 	decoded int
@@ -109,10 +110,13 @@ func (r *batchReader) batch(base int64, b []byte) error {
 		}
 	case last < r.from, count == 0, attrs&attrTransactional != 0 && skip:
 	default:
-		data, err := decompress(int8(attrs&attrCodec), h.b)
+		chunk := getChunk()
+		data, err := decompress(int8(attrs&attrCodec), h.b, (*chunk)[:0])
 		if err != nil {
 			return err
 		}
+		*chunk = data
+		r.chunks = append(r.chunks, chunk)
 		r.decoded += len(data)
 		p := recordParser{base: base, last: last, baseTime: baseTime, from: r.from}
 		if attrs&attrLogAppendTime != 0 {
@@ -135,10 +139,10 @@ func isAbort(b []byte) bool {
 	return err == nil && len(recs) == 1 && len(recs[0].Key) >= 4 && binary.BigEndian.Uint16(recs[0].Key[2:]) == controlAbort
 }
 
-// decompress always returns memory of its own.
-func decompress(codec int8, b []byte) ([]byte, error) {
+// decompress appends to out, and never returns a part of b.
+func decompress(codec int8, b, out []byte) ([]byte, error) {
 	if codec == int8(compress.None) {
-		return bytes.Clone(b), nil
+		return append(out, b...), nil
 	}
 	c := compress.Compression(codec).Codec()
 	if c == nil {
@@ -146,15 +150,24 @@ func decompress(codec int8, b []byte) ([]byte, error) {
 	}
 	zr := c.NewReader(bytes.NewReader(b))
 	defer zr.Close()
-	out := bytes.NewBuffer(make([]byte, 0, 4*len(b)+bytes.MinRead))
-	n, err := out.ReadFrom(io.LimitReader(zr, maxBatchBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errCorrupt, c.Name(), err)
+	if cap(out) == 0 {
+		out = make([]byte, 0, 4*len(b)+bytes.MinRead)
 	}
-	if n > maxBatchBytes {
-		return nil, fmt.Errorf("%w: more than %d MiB decompressed", errTooLarge, maxBatchBytes>>20)
+	for {
+		if len(out) == cap(out) {
+			out = append(out, 0)[:len(out)]
+		}
+		n, err := zr.Read(out[len(out):cap(out)])
+		if out = out[:len(out)+n]; len(out) > maxBatchBytes {
+			return nil, fmt.Errorf("%w: more than %d MiB decompressed", errTooLarge, maxBatchBytes>>20)
+		}
+		if err == io.EOF { //nolint:errorlint // as io.Reader says; a wrapped one is a broken frame
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", errCorrupt, c.Name(), err)
+		}
 	}
-	return out.Bytes(), nil
 }
 
 type recordParser struct {

@@ -31,10 +31,21 @@ type FetchResult struct {
 	HighWatermark int64 // The offset the next record of the partition will get.
 	LastStable    int64 // Where read-committed reading ends for now: the first open transaction, or HighWatermark.
 	LogStart      int64 // First offset the log still holds.
+
+	chunks []*[]byte // What keys, values and headers point into.
+}
+
+// Release gives the memory of the records' keys, values and headers to later fetches; none of them may be used any
+// more. Who keeps records does not call it.
+func (r *FetchResult) Release() {
+	for _, c := range r.chunks {
+		putChunk(c)
+	}
+	r.chunks, r.Records = nil, nil
 }
 
 // CaughtUp tells whether there was nothing more to read.
-func (r FetchResult) CaughtUp() bool { return r.NextOffset >= r.LastStable }
+func (r *FetchResult) CaughtUp() bool { return r.NextOffset >= r.LastStable }
 
 const (
 	defaultFetchBytes = 1 << 20

@@ -166,7 +166,7 @@ func (r *fetchRequest) decode(body []byte) (*fetchResponse, error) {
 	b := batchReader{from: r.offset, next: r.offset, aborted: aborted,
 		limit: min(max(decodedFactor*int(r.maxBytes), minDecodedBytes), maxDecodedBytes)}
 	err := b.read(set)
-	res.result.Records, res.result.NextOffset = b.records, b.next
+	res.result.Records, res.result.NextOffset, res.result.chunks = b.records, b.next, b.chunks
 	if b.next == r.offset {
 		// What came before a broken batch is good; the error is for the fetch that begins at it.
 		res.err = err

@@ -24,7 +24,7 @@ func (l ingestLog) Fetch(ctx context.Context, tp ingest.TopicPartition, offset i
 	if err != nil {
 		return ingest.Fetched{}, toIngest(err)
 	}
-	f := ingest.Fetched{Records: make([]ingest.Record, len(r.Records)), Next: r.NextOffset, HighWatermark: r.LastStable, LogStart: r.LogStart}
+	f := ingest.Fetched{Records: make([]ingest.Record, len(r.Records)), Next: r.NextOffset, HighWatermark: r.LastStable, LogStart: r.LogStart, Release: r.Release}
 	for i, rec := range r.Records {
 		f.Records[i] = ingest.Record{Offset: rec.Offset, Time: rec.Time, Key: rec.Key, Value: rec.Value}
 	}
