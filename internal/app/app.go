@@ -32,6 +32,7 @@ func modules() fx.Option {
 		ingestModule,     // the first loop: Kafka to ClickHouse
 		leadModule,       // the second and third loop, on one process at a time: detect and respond
 		consoleModule,    // what people and programs see
+		doorModule,       // what programs bring that cannot reach Kafka
 		serverModule,     // how they reach it
 	)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
+	"github.com/tocsin-project/tocsin/internal/door"
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/respond"
@@ -22,6 +23,7 @@ import (
 type Config struct {
 	Log        LogConfig                `yaml:"log"`
 	HTTP       HTTPConfig               `yaml:"http"`
+	Door       door.Config              `yaml:"door"`
 	Kafka      KafkaConfig              `yaml:"kafka"`
 	ClickHouse clickhouse.Config        `yaml:"clickhouse"`
 	Files      FilesConfig              `yaml:"files"`
@@ -107,7 +109,7 @@ func LoadConfig(file string) (*Config, error) {
 func ParseConfig(file string, data []byte) (*Config, error) {
 	c := &Config{file: file}
 	// Sections that a file leaves out altogether have their defaults too.
-	for _, d := range []strictyaml.Defaulter{&c.Log, &c.HTTP, &c.Kafka, &c.ClickHouse, &c.Ingest, &c.Detect, &c.Respond, &c.SelfPage} {
+	for _, d := range []strictyaml.Defaulter{&c.Log, &c.HTTP, &c.Door, &c.Kafka, &c.ClickHouse, &c.Ingest, &c.Detect, &c.Respond, &c.SelfPage} {
 		d.SetDefaults()
 	}
 	if err := strictyaml.Decode(file, data, c); err != nil {
@@ -118,7 +120,7 @@ func ParseConfig(file string, data []byte) (*Config, error) {
 		section string
 		err     error
 	}{
-		{"kafka", c.Kafka.Validate()}, {"clickhouse", c.ClickHouse.Validate()}, {"ingest", c.Ingest.Validate()},
+		{"kafka", c.Kafka.Validate()}, {"clickhouse", c.ClickHouse.Validate()}, {"ingest", c.Ingest.Validate()}, {"door", c.Door.Validate()},
 	} {
 		errs.Add(c.Places.Of(s.section), s.err)
 	}

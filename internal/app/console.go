@@ -30,7 +30,7 @@ var consoleModule = fx.Module("console",
 
 func newConsole(c *Config, f *Files, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, box respond.Store, all places, logger *slog.Logger) (*console.Console, error) {
 	return console.New(console.Options{
-		Reader: reader{r}, Status: status, Deliveries: deliveries(box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
+		Reader: reader{r}, Series: reader{r}.series, Status: status, Deliveries: deliveries(box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
 		Drill: drill(c, f, all, logger), Logger: logger,
 	})
 }
@@ -58,6 +58,37 @@ func (r reader) Events(ctx context.Context, id string) ([]incident.Event, error)
 		return nil, console.ErrNotFound
 	}
 	return events, err
+}
+
+const (
+	maxCurves  = 8
+	curveLead  = 15 * time.Minute // before it began, to see what was usual
+	curveTail  = 10 * time.Minute
+	curveRange = 12 * time.Hour
+)
+
+// series reads how the worst paths of an incident have failed, minute by minute.
+func (r reader) series(ctx context.Context, in incident.Incident) (out []console.Series, err error) {
+	from, to := in.StartedAt.Add(-curveLead).Truncate(time.Minute), in.StartedAt.Add(curveRange)
+	if !in.ResolvedAt.IsZero() && in.ResolvedAt.Add(curveTail).Before(to) {
+		to = in.ResolvedAt.Add(curveTail)
+	}
+	paths := slices.Clone(in.Paths)
+	slices.SortStableFunc(paths, func(a, b incident.PathImpact) int { return cmp.Compare(b.Failures, a.Failures) })
+	for _, p := range paths[:min(maxCurves, len(paths))] {
+		rates, err := r.r.FailureRates(ctx, p.Path, from, to)
+		if err != nil {
+			return nil, err
+		}
+		s := console.Series{Name: p.Path.String()}
+		for _, x := range rates {
+			if share, ok := x.Share(); ok {
+				s.Points = append(s.Points, console.Point{At: x.Minute, Share: share})
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // commander puts a person's word onto the commands topic, where the leading detector reads it.

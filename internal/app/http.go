@@ -16,6 +16,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/tocsin-project/tocsin/internal/console"
+	"github.com/tocsin-project/tocsin/internal/door"
 	"github.com/tocsin-project/tocsin/internal/strictyaml"
 )
 
@@ -59,9 +60,10 @@ var serverModule = fx.Module("http",
 	fx.Invoke(serve),
 )
 
-func newMux(c *console.Console, reg *prometheus.Registry, status func() console.Status) *http.ServeMux {
+func newMux(c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status) *http.ServeMux {
 	mux := http.NewServeMux()
 	c.Register(mux)
+	d.Register(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg}))
 	// Healthy means that the process answers: a restart would not help against a database that is down.
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Tocsin is healthy.") })
