@@ -60,6 +60,7 @@ var table = []row{
 	{"internal/scenario/...", tool, nil},
 	{"internal/standin/...", tool, nil},
 	{"internal/report/...", tool, nil},
+	{"internal/door", tool, nil},
 	{"internal/console/...", tool, []string{"internal/report/..."}},
 	{"internal/backtest/...", tool, []string{"internal/scenario/...", "internal/report/..."}},
 	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/...", "internal/console"}},
