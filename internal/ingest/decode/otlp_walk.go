@@ -239,23 +239,33 @@ func (w *walker) span(b []byte, i int, res *resource) bool {
 	}
 	key := append(w.key[:0], byte(res.id), byte(res.id>>8), byte(res.id>>16), byte(res.id>>24), 0)
 	for i < len(b) {
-		tag, at := uvarint(b, i)
-		if at == bad {
+		var tag uint64
+		var at int
+		if c := b[i]; c < 0x80 { // as nearly all tags, and then lengths
+			tag, at = uint64(c), i+1
+		} else if tag, at = uvarint(b, i); at == bad {
 			return false
 		}
 		switch tag & 7 {
 		case wireBytes:
-			begin, stop := measured(b, at)
-			if stop == bad {
+			var begin, stop int
+			if at < len(b) && b[at] < 0x80 {
+				begin = at + 1
+				if stop = begin + int(b[at]); stop > len(b) {
+					return false
+				}
+			} else if begin, stop = measured(b, at); stop == bad {
 				return false
 			}
 			i = stop
 			field := b[begin:stop]
 			switch tag {
 			case spanAttributes:
-				k, v, ok := w.attribute(field, position)
+				k, v, ok := w.shortAttribute(field, position)
 				if !ok {
-					return false
+					if k, v, ok = w.attribute(field, position); !ok {
+						return false
+					}
 				}
 				position++
 				if k.id == 0 || v == nil {
