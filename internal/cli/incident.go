@@ -161,12 +161,17 @@ func printWhy(w io.Writer, a console.IncidentAnswer) {
 	_ = t.Flush()
 }
 
+// drillTimeout is above what a drill takes that has to give up on a place and close the others.
+const drillTimeout = time.Minute
+
 func drillCommand(env Env) *cobra.Command {
 	c := &cobra.Command{Use: "drill", Short: "Send a page marked TEST end to end, and close it", Args: noArgs}
 	base := addClientFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var answer map[string]string
-		if err := newClient(*base).post(c.Context(), "/api/v1/drill", nil, &answer); err != nil {
+		client := newClient(*base)
+		client.http.Timeout = drillTimeout
+		if err := client.post(c.Context(), "/api/v1/drill", nil, &answer); err != nil {
 			return err
 		}
 		fmt.Fprintln(env.Stdout, answer["report"])

@@ -1,7 +1,9 @@
 package respond
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,9 +23,13 @@ type DrillResult struct {
 	OpenedWithin time.Duration
 }
 
+// drillCloses is how long a drill that did not reach every place in time still tries to close what it opened.
+const drillCloses = 5 * time.Second
+
 // Drill sends an incident marked TEST through routes, outbox and receivers, waits until every place that the routes
 // chose has been told, and closes it. It needs neither ClickHouse nor Kafka: o.Log is not used. labels choose the route
-// (service, team, …). The result lists the places reached; ctx bounds the wait.
+// (service, team, …). The result lists the places reached; ctx bounds the wait for them. What was opened is closed even
+// when ctx has ended: nobody else knows of it, so a page left open would stay open.
 func Drill(ctx context.Context, o Options, labels map[string]string) ([]DrillResult, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -37,13 +43,13 @@ func Drill(ctx context.Context, o Options, labels map[string]string) ([]DrillRes
 	begun := o.Now()
 	event := drillEvent(begun, labels)
 	log.Append(event)
-	runCtx, stop := context.WithCancel(ctx)
+	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(runCtx) }()
 	defer func() { stop(); _ = <-ended }()
 
 	results := map[string]*DrillResult{}
-	settle := func(status Status, note func(*DrillResult, *Record)) error {
+	settle := func(ctx context.Context, status Status, note func(d *DrillResult, done bool)) error {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -55,9 +61,10 @@ func Drill(ctx context.Context, o Options, labels map[string]string) ([]DrillRes
 					results[r.Place] = &DrillResult{Place: r.Place, Kind: r.Kind, Receivers: l.planner.places[r.Place].Receivers}
 				}
 				results[r.Place].Reason = r.Failure
-				if note(results[r.Place], r); r.Got.Status != status && !r.Permanent {
-					all = false
-				}
+				// What never opened, for certain, needs no close.
+				done := r.Got.Status == status || status == Closed && r.Want.Status == Closed && r.Got.Status == None && !r.Uncertain && l.planner.places[r.Place].Pages
+				note(results[r.Place], done)
+				all = all && (done || r.Permanent)
 			}
 			l.mu.Unlock()
 			if found && all {
@@ -80,21 +87,35 @@ func Drill(ctx context.Context, o Options, labels map[string]string) ([]DrillRes
 		}
 		return out
 	}
-	if err := settle(Opened, func(d *DrillResult, r *Record) {
-		if r.Got.Status == Opened && !d.Opened {
+	opened := settle(ctx, Opened, func(d *DrillResult, done bool) {
+		if done && !d.Opened {
 			d.Opened, d.OpenedWithin = true, o.Now().Sub(begun)
 		}
-	}); err != nil {
-		return list(), err
-	}
-	log.Append(closeDrill(event, o.Now()))
-	err = settle(Closed, func(d *DrillResult, r *Record) { d.Closed = r.Got.Status == Closed })
-	for _, d := range results {
-		if err == nil && (!d.Opened || !d.Closed) {
-			err = fmt.Errorf("drill: %s was not reached: %s", d.Place, d.Reason)
+	})
+	why := map[string]Reason{} // closing begins the count of failures anew
+	for id, d := range results {
+		if !d.Opened {
+			why[id] = d.Reason
 		}
 	}
-	return list(), err
+	log.Append(closeDrill(event, o.Now()))
+	until := time.Now().Add(drillCloses)
+	if d, ok := ctx.Deadline(); ok && d.After(until) {
+		until = d
+	}
+	closing, cancel := context.WithDeadline(runCtx, until)
+	defer cancel()
+	closed := settle(closing, Closed, func(d *DrillResult, done bool) { d.Closed = done })
+	errs := []error{opened, closed}
+	for _, d := range list() {
+		switch reason, missed := why[d.Place]; {
+		case missed:
+			errs = append(errs, fmt.Errorf("drill: %s was not told: %s", d.Place, cmp.Or(reason, "no answer yet")))
+		case !d.Closed:
+			errs = append(errs, fmt.Errorf("drill: the TEST at %s could not be closed, close it by hand: %s", d.Place, cmp.Or(d.Reason, "no answer yet")))
+		}
+	}
+	return list(), errors.Join(errs...)
 }
 
 func drillEvent(now time.Time, labels map[string]string) incident.Event {

@@ -310,13 +310,22 @@ func TestDrill(t *testing.T) {
 	if m := w.slack.Channel("incidents").Messages; len(m) != 1 || !strings.Contains(fmt.Sprintf("%s", m[0].Blocks), "TEST") {
 		t.Errorf("got %+v", m)
 	}
-	w.pager.Fail(pagerstandin.Error500, 100_000)
+}
+
+// A drill that cannot reach one place, or whose caller goes away, says which and leaves no TEST open at the others.
+func TestDrillThatFailsClosesWhatItOpened(t *testing.T) {
+	w := newWorld(t)
+	o := w.options(t, nil, &outbox.Memory{})
+	w.slack.Fail(slackstandin.Error500, 100_000, "")
+	time.AfterFunc(time.Second, w.slack.Heal)
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	o.Store = &outbox.Memory{}
-	results, err = respond.Drill(short, o, nil)
-	if err == nil || results[0].Reason != respond.ReasonServer {
+	results, err := respond.Drill(short, o, nil)
+	if err == nil || !strings.Contains(err.Error(), "slack-incidents") || !strings.Contains(err.Error(), string(respond.ReasonServer)) || strings.Contains(err.Error(), "by hand") {
 		t.Errorf("%+v %v", results, err)
+	}
+	if a := w.pager.State().Alerts; len(a) != 1 || a[0].Status != "resolved" {
+		t.Errorf("left behind: %+v", a)
 	}
 }
 
