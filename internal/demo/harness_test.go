@@ -27,8 +27,13 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped by TOCSIN_DEMO_TESTS=off")
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(programDir)
+		os.Exit(code)
+	}))
 }
+
+var programDir string
 
 // programs builds what the demo starts, once.
 var programs = sync.OnceValues(func() (string, error) {
@@ -36,6 +41,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	programDir = dir
 	out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/tocsin", "../../cmd/chlocal").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

@@ -21,6 +21,7 @@ import (
 // One seed goes through Kafka and ClickHouse while the daemon is killed three times. What is stored equals what was made,
 // people are told once, and the incident log is the one that a backtest of the recorded scenario gives.
 func TestKilledThreeTimes(t *testing.T) {
+	t.Parallel()
 	s := load(t, "2026-09-13")
 	const seed = 1
 	d := up(t, Options{Scenario: s, Seed: seed})

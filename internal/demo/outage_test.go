@@ -10,6 +10,7 @@ import (
 // ClickHouse stops for a minute of wall time while the scenario runs at ten times real time. Nothing is lost, and Tocsin
 // pages itself blind within that minute, through the path that needs no database.
 func TestDatabaseDownForAMinute(t *testing.T) {
+	t.Parallel()
 	s := load(t, "2026-09-13")
 	d := up(t, Options{Scenario: s, Seed: 3, Speed: 10, Until: s.Start.Add(16 * time.Minute)})
 	ctx, cancel := context.WithCancel(t.Context())
