@@ -89,6 +89,7 @@ func newRoot(env Env) *cobra.Command {
 		demoCommand(env),
 		checkCommand(env),
 		testCommand(env),
+		pipelineCommand(env),
 		backtestCommand(env),
 		incidentCommand(env),
 		whyCommand(env),

@@ -66,7 +66,7 @@ func TestReferenceOfConfigurationIsWhatTheCodeSays(t *testing.T) {
 	}
 	conf.Kafka.Brokers = nil // the one key that has no default
 	said := map[string]map[string]string{}
-	for _, dir := range []string{"app", "clickhouse", "ingest", "kafka", "respond", "respond/selfpage"} {
+	for _, dir := range []string{"app", "clickhouse", "door", "ingest", "kafka", "respond", "respond/selfpage"} {
 		for typ, fields := range comments(t, filepath.Join(root(t), "internal", dir)) {
 			said[dir+"."+typ] = fields
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
 	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/door"
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/respond"
@@ -21,6 +22,7 @@ import (
 var registrars = []func(prometheus.Registerer){
 	func(r prometheus.Registerer) { clickhouse.NewMetrics(r) },
 	func(r prometheus.Registerer) { detect.NewMetrics(r) },
+	func(r prometheus.Registerer) { door.NewMetrics(r) },
 	func(r prometheus.Registerer) { ingest.NewMetrics(r) },
 	func(r prometheus.Registerer) { kafka.NewMetrics(r) },
 	func(r prometheus.Registerer) { respond.NewMetrics(r) },
