@@ -44,6 +44,7 @@ type batch struct {
 	alerts      []signal.Alert
 	letters     []DeadLetter
 	times       []int64 // event times, Unix milliseconds
+	order       []int32 // of the cells, when they are sorted
 	records     uint64
 	rejected    uint64
 	late        uint64
@@ -73,10 +74,10 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	}
 	p.spare = nil
 	p.batches++
-	index, times := b.index, b.times[:0]
+	index, times, order := b.index, b.times[:0], b.order
 	clear(index)
 	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
-		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times,
+		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times, order: order,
 		number: p.batches, onEvent: b.onEvent, onShape: b.onShape, onLetter: b.onLetter}
 	b.late0 = nanosOf(watermark)
 	return b
@@ -171,7 +172,7 @@ func (b *batch) gap(from, to int64, text string) {
 // finish gives the batch of a range. The rows stay its own: nothing of them is used again.
 func (b *batch) finish(r Range, prior time.Time, revision string, clock time.Time) *Batch {
 	b.maskSamples()
-	slices.SortFunc(b.cells, func(x, y signal.Cell) int { return cmp.Or(x.Bucket.Compare(y.Bucket), x.Key.Compare(y.Key)) })
+	b.sortCells()
 	slices.SortStableFunc(b.gauges, func(x, y signal.Gauge) int {
 		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Resource, y.Resource), cmp.Compare(x.Metric, y.Metric))
 	})
@@ -203,8 +204,7 @@ func (b *batch) newWatermark() time.Time {
 	if n == 0 || b.maxRecord.IsZero() {
 		return b.watermark
 	}
-	slices.Sort(b.times)
-	w := time.UnixMilli(b.times[int(math.Ceil(0.99*float64(n)))-1]).UTC()
+	w := time.UnixMilli(nth(b.times, int(math.Ceil(0.99*float64(n)))-1)).UTC()
 	if w.After(b.maxRecord) {
 		w = b.maxRecord.UTC().Truncate(time.Millisecond)
 	}

@@ -56,7 +56,7 @@ func (c *Config) SetDefaults() {
 		MaxRows:          maxRowsLimit,
 		MaxBatch:         32 << 20,
 		MaxMemory:        256 << 20,
-		FetchBytes:       4 << 20,
+		FetchBytes:       1 << 20,
 		FetchWait:        duration(500 * time.Millisecond),
 		Clock:            ClockWall,
 		Heartbeat:        duration(5 * time.Second),

@@ -13,9 +13,13 @@ type Shape struct {
 	// Request has the common fields. Its outcome is never Failure: of failures the account and the trace matter. The
 	// batch writes its latency.
 	Request signal.Request
-
-	places [2]place // where it was counted last; an event near the end of a bucket does not drive out the other
+	// Places is where the batch counts requests of this path and these attributes. Shapes of one key should share it.
+	Places *Places
 }
+
+// Places remembers the cells of one key that were counted into last: of two buckets, so that an event near the end of one
+// does not drive out the other. The zero value remembers none.
+type Places struct{ last [2]place }
 
 // place is a cell of a batch.
 type place struct {
@@ -71,7 +75,7 @@ func (b *batch) shape(s *Shape, end int64, latency time.Duration) {
 		}
 	}
 	bucket := end / int64(signal.BucketSize) * bucketSeconds
-	p := &s.places[0]
+	p := &s.Places.last[0]
 	if p.batch != b.number || p.bucket != bucket {
 		p = b.find(s, bucket)
 	}
@@ -79,12 +83,13 @@ func (b *batch) shape(s *Shape, end int64, latency time.Duration) {
 	b.cells[p.cell].Count(&s.Request)
 }
 
-// find makes the place of a shape's cell the first of those it remembers.
+// find makes the place of a shape's cell the first of those that are remembered.
 func (b *batch) find(s *Shape, bucket int64) *place {
-	p := s.places[1]
+	last := &s.Places.last
+	p := last[1]
 	if p.batch != b.number || p.bucket != bucket {
 		p = place{b.number, bucket, b.cell(bucket, &s.Request)}
 	}
-	s.places[0], s.places[1] = p, s.places[0]
-	return &s.places[0]
+	last[0], last[1] = p, last[0]
+	return &last[0]
 }

@@ -1,7 +1,11 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,5 +171,34 @@ func TestTokens(t *testing.T) {
 	b.Marker.Heartbeat, b.Marker.Clock = true, time.UnixMilli(1789288980123)
 	if got := b.Token(); got != "otlp_spans/2/3/10-20/heartbeat/1789288980123" {
 		t.Error(got)
+	}
+}
+
+// The watermark's percentile and the order of cells are those of sorted lists.
+func TestNthAndOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for n := 1; n < 400; n++ {
+		list := make([]int64, n)
+		for i := range list {
+			list[i] = int64(r.IntN(1+r.IntN(2*n))) - int64(n)/2
+		}
+		if n%3 == 0 {
+			slices.Sort(list)
+		}
+		sorted := slices.Sorted(slices.Values(list))
+		for _, k := range []int{0, n / 2, n * 99 / 100, n - 1} {
+			if got := nth(slices.Clone(list), k); got != sorted[k] {
+				t.Fatalf("place %d of %v: %d", k, list, got)
+			}
+		}
+		b := &batch{}
+		for _, i := range r.Perm(n) {
+			b.cells = append(b.cells, signal.Cell{Bucket: time.Unix(int64(i%3)*10, 0).UTC(), Key: signal.Key{Path: signal.Path{Service: string(rune('a' + i))}}, Retries: uint64(i)})
+		}
+		want := slices.Clone(b.cells)
+		slices.SortFunc(want, func(x, y signal.Cell) int { return cmp.Or(x.Bucket.Compare(y.Bucket), x.Key.Compare(y.Key)) })
+		if b.sortCells(); !reflect.DeepEqual(b.cells, want) {
+			t.Fatalf("%d cells are not in order", n)
+		}
 	}
 }

@@ -21,6 +21,7 @@ type shapes struct {
 	young, old shapeTable // what is not asked for while young fills up is forgotten
 	nameRank   int        // of the span's name as an operation, or noRank
 	needName   bool       // it is more than that
+	places     map[signal.Key]*ingest.Places
 }
 
 func (s *shapes) init(m *mapper) {
@@ -45,6 +46,20 @@ func (s *shapes) known(key []byte) *ingest.Shape {
 	}
 	s.add(e)
 	return e.shape
+}
+
+// place is what shapes of one key share.
+func (s *shapes) place(r *signal.Request) *ingest.Places {
+	k := signal.Key{Path: r.Path, Attributes: r.Attributes}
+	p := s.places[k]
+	if p == nil {
+		if s.places == nil || len(s.places) >= 2*maxShapes {
+			s.places = map[signal.Key]*ingest.Places{} // those that shapes have go on being of use to them
+		}
+		p = new(ingest.Places)
+		s.places[k] = p
+	}
+	return p
 }
 
 func (s *shapes) add(e *shapeEntry) {
@@ -127,7 +142,7 @@ func (w *walker) learn(key []byte, b []byte, res *resource) *ingest.Shape {
 	sh := hopeless
 	if s, bad := w.read(b, res); bad == "" {
 		if r, _ := w.m.finish(s); r != nil && r.Outcome != signal.Failure {
-			sh = &ingest.Shape{Request: *r}
+			sh = &ingest.Shape{Request: *r, Places: w.shapes.place(r)}
 			sh.Request.Account, sh.Request.TraceID, sh.Request.Error = "", "", ""
 		}
 	}
