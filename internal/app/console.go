@@ -28,9 +28,9 @@ var consoleModule = fx.Module("console",
 	fx.Provide(clickhouse.NewReader, newStatus, newConsole),
 )
 
-func newConsole(c *Config, f *Files, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, box respond.Store, all places, logger *slog.Logger) (*console.Console, error) {
+func newConsole(c *Config, f *Files, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, l *lead, box *outbox.Mirror, all places, logger *slog.Logger) (*console.Console, error) {
 	return console.New(console.Options{
-		Reader: reader{r}, Series: reader{r}.series, Status: status, Deliveries: deliveries(box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
+		Reader: reader{r}, Series: reader{r}.series, Status: status, Deliveries: deliveries(l, box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
 		Drill: drill(c, f, all, logger), Logger: logger,
 	})
 }
@@ -107,28 +107,39 @@ func (c commander) Command(ctx context.Context, cmd incident.Command) error {
 	return c.producer.Produce(ctx, c.topic, 0, kafka.Record{Key: []byte(cmd.Incident), Value: value})
 }
 
-// deliveries reads the outbox: what each place should have been told, has been, and how it went.
-func deliveries(box respond.Store, logger *slog.Logger) console.Deliveries {
+// deliveries reads the outbox: what each place should have been told, has been, and how it went. The process that leads
+// knows; the others look into what it wrote. Pages ask every two seconds, so looking must not change anything.
+func deliveries(l *lead, box *outbox.Mirror, logger *slog.Logger) console.Deliveries {
 	return func(id string) (out []console.Delivery) {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		values, err := box.Load(ctx)
-		if err != nil {
-			logger.Warn("reading the outbox failed", "err", err)
-			return nil
-		}
-		for key, value := range values {
-			var r respond.Record
-			if !strings.Contains(key, "/") || json.Unmarshal(value, &r) != nil || id != "" && r.Incident != id {
-				continue
+		records, leads := l.records(id)
+		if !leads {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			values, err := box.Peek(ctx)
+			if err != nil {
+				logger.Warn("reading the outbox failed", "err", err)
+				return nil
 			}
-			out = append(out, delivery(&r))
+			records = stored(values, id)
+		}
+		for i := range records {
+			out = append(out, delivery(&records[i]))
 		}
 		slices.SortFunc(out, func(a, b console.Delivery) int {
 			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Incident+a.Receiver, b.Incident+b.Receiver))
 		})
 		return out
 	}
+}
+
+func stored(values map[string][]byte, id string) (out []respond.Record) {
+	for key, value := range values {
+		var r respond.Record
+		if strings.Contains(key, "/") && json.Unmarshal(value, &r) == nil && (id == "" || r.Incident == id || slices.Contains(r.Members, id)) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func delivery(r *respond.Record) console.Delivery {

@@ -30,7 +30,7 @@ var leadModule = fx.Module("lead",
 	fx.Provide(newOutbox, newCommands, newLead),
 )
 
-func newOutbox(lc fx.Lifecycle, c *Config, client *kafka.Client, pager *selfpage.Pager, logger *slog.Logger) (respond.Store, error) {
+func newOutbox(lc fx.Lifecycle, c *Config, client *kafka.Client, pager *selfpage.Pager, logger *slog.Logger) (*outbox.Mirror, error) {
 	wal, err := outbox.OpenWAL(c.path(c.Respond.DataDir))
 	if err != nil {
 		return nil, fmt.Errorf("respond: data_dir: %w", err)
@@ -49,7 +49,7 @@ type lead struct {
 	store    *clickhouse.Store
 	client   *kafka.Client
 	log      *clickhouse.IncidentLog
-	box      respond.Store
+	box      *outbox.Mirror
 	places   places
 	commands *commands
 	health   selfpage.Reporter
@@ -58,9 +58,10 @@ type lead struct {
 	detectM  *detect.Metrics
 	respondM *respond.Metrics
 
-	mu   sync.Mutex
-	may  bool
-	loop *detect.Loop // nil while another process leads
+	mu     sync.Mutex
+	may    bool
+	loop   *detect.Loop // nil while another process leads, as is the next
+	answer *respond.Loop
 }
 
 type leadParts struct {
@@ -71,7 +72,7 @@ type leadParts struct {
 	Timeline *clickhouse.Timeline
 	Store    *clickhouse.Store
 	Log      *clickhouse.IncidentLog
-	Box      respond.Store
+	Box      *outbox.Mirror
 	Places   places
 	Commands *commands
 	Schema   *schema
@@ -212,8 +213,8 @@ func (l *lead) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.setLoop(loop)
-	defer l.setLoop(nil)
+	l.setLoops(loop, answer)
+	defer l.setLoops(nil, nil)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer cancel()
@@ -272,10 +273,21 @@ func (l *lead) expectOnce(ctx context.Context) error {
 	return nil
 }
 
-func (l *lead) setLoop(loop *detect.Loop) {
+func (l *lead) setLoops(loop *detect.Loop, answer *respond.Loop) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loop = loop
+	l.loop, l.answer = loop, answer
+}
+
+// records are the outbox's while this process leads.
+func (l *lead) records(incidentID string) ([]respond.Record, bool) {
+	l.mu.Lock()
+	answer := l.answer
+	l.mu.Unlock()
+	if answer == nil {
+		return nil, false
+	}
+	return answer.Records(incidentID), true
 }
 
 // watch turns the detector's health into the self-page's causes.

@@ -57,7 +57,8 @@ func NewMirror(local respond.Store, topic Topic, newer func(a, b []byte) bool, l
 	return m
 }
 
-// Load merges both copies. A topic that cannot be read is no error: the file has all that this machine decided.
+// Load merges both copies. A topic that cannot be read is no error: the file has all that this machine decided. It is
+// for the one who is about to write; nobody may write meanwhile.
 func (m *Mirror) Load(ctx context.Context) (map[string][]byte, error) {
 	out, err := m.local.Load(ctx)
 	if err != nil {
@@ -87,6 +88,29 @@ func (m *Mirror) Load(ctx context.Context) (map[string][]byte, error) {
 	for key, mine := range out {
 		if theirs, ok := remote[key]; !ok || m.newer(mine, theirs) {
 			m.miss(key, mine)
+		}
+	}
+	return out, nil
+}
+
+// Peek gives what Load would, for those who only look: it changes neither copy, and a topic that cannot be read says
+// nothing about whether it takes writes. Load compares two copies that were read one after the other, which is only
+// right while nobody writes: between the two a newer value may have gone to both, and it would be put back.
+func (m *Mirror) Peek(ctx context.Context) (map[string][]byte, error) {
+	out, err := m.local.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if out == nil {
+		out = map[string][]byte{}
+	}
+	remote, err := m.topic.LoadAll(ctx)
+	if err != nil {
+		return out, nil //nolint:nilerr // the file has all that this machine decided
+	}
+	for key, theirs := range remote {
+		if mine, ok := out[key]; !ok || m.newer(theirs, mine) {
+			out[key] = theirs
 		}
 	}
 	return out, nil

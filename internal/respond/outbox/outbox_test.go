@@ -258,3 +258,46 @@ func TestMirrorGoesOnWithoutKafka(t *testing.T) {
 		})
 	}
 }
+
+// A page of the console looks into the outbox every two seconds while the loop writes to it. What it read before the
+// loop's write must not come back over it, in neither copy.
+func TestPeekChangesNothing(t *testing.T) {
+	w, f := open(t, t.TempDir()), &topic{}
+	newest := []byte(`{"revision":3}`)
+	slow := &racing{topic: f, meanwhile: func() {
+		put(t, w, "i/p", string(newest))
+		_ = f.Produce(t.Context(), "i/p", newest)
+	}}
+	put(t, w, "i/p", `{"revision":1}`)
+	_ = f.Produce(t.Context(), "i/p", []byte(`{"revision":2}`))
+	m := NewMirror(w, slow, respond.Newer, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { _ = m.Close() })
+	f.set(false, false)
+	if got, err := m.Peek(t.Context()); err != nil || string(got["i/p"]) != `{"revision":2}` {
+		t.Errorf("peeked at %s, %v", got["i/p"], err)
+	}
+	f.set(true, false)
+	if _, err := m.Peek(t.Context()); err != nil {
+		t.Error(err)
+	}
+	f.set(false, false)
+	m.catchUp(t.Context())
+	if got := load(t, w)["i/p"]; got != string(newest) || string(f.values["i/p"]) != got {
+		t.Errorf("after looking the file has %s, the topic %s", got, f.values["i/p"])
+	}
+	if m.down {
+		t.Error("looking said something about whether the topic takes writes")
+	}
+}
+
+// racing lets something happen after the topic was read and before its reader goes on.
+type racing struct {
+	*topic
+	meanwhile func()
+}
+
+func (r *racing) LoadAll(ctx context.Context) (map[string][]byte, error) {
+	values, err := r.topic.LoadAll(ctx)
+	r.meanwhile()
+	return values, err
+}
