@@ -4,6 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/ingest"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 // fuzzCases fuzzes a decoder from the cases of its golden file, whose name is the stream.
@@ -52,6 +56,31 @@ func TestCDEventsAreKnownByTheirContent(t *testing.T) {
 	}
 	if id(first) == "" || id(first) != id(again) || id(first) == id(later) {
 		t.Errorf("%v\n%v\n%v", first, again, later)
+	}
+}
+
+// Who has a routing key can page people: it must not be kept with what could not be read.
+func TestRoutingKeysAreNotKept(t *testing.T) {
+	const key = "0123456789abcdef0123456789abcdef"
+	source, err := Source(minimal(t, signal.Changes, "pagerduty", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range []string{
+		`{"routing_key":"` + key + `","event_action":"trigger"}`,
+		`[{"routing_key" : "` + key + `","payload":{}},{"routing_key":"` + key + `"},{"service_key":"` + key + `"}]`,
+		`{"routing_key":"` + key + `","payl`,
+	} {
+		letters := 0
+		at := time.UnixMilli(1789288985000)
+		source.Reader().Read(ingest.Record{Time: at, Value: []byte(record)}, at, func(signal.Event) {}, func(d ingest.DeadLetter) {
+			if letters++; strings.Contains(string(d.Payload)+d.Detail, key) || letters == 1 && !strings.Contains(string(d.Payload), "[token]") {
+				t.Errorf("%s: kept %s (%s)", record, d.Payload, d.Detail)
+			}
+		})
+		if letters == 0 {
+			t.Errorf("%s: no dead letter", record)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package decode
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
@@ -14,7 +15,27 @@ var pagerdutyEntry = Entry{
 	Name:    "pagerduty",
 	Summary: "Change events in the form of PagerDuty's /v2/change/enqueue, for tools that already send them there.",
 	Example: `{"routing_key":"0123456789abcdef0123456789abcdef","payload":{"summary":"checkout 4.2.1 deployed to eu-west","timestamp":"2026-09-13T08:05:00Z","source":"deploy/eu-west","custom_details":{"version":"4.2.1"}},"links":[{"href":"https://example.com/deploys/17","text":"Deploy 17"}]}`,
-	New:     func(p *pipeline.Pipeline) ingest.Decoder { return foreign(p, one(parsePagerDuty)) },
+	New:     func(p *pipeline.Pipeline) ingest.Decoder { return &pagerDuty{foreign(p, one(parsePagerDuty))} },
+}
+
+// pagerDuty keeps the routing key out of dead letters: who has it can page people.
+type pagerDuty struct{ bodies ingest.Decoder }
+
+var _ ingest.Decoder = (*pagerDuty)(nil)
+
+var routingKey = regexp.MustCompile(`("(?:routing|service)_key"\s*:\s*")[^"]*`)
+
+// Decode reads the record as the decoder of bodies does.
+func (d *pagerDuty) Decode(rec ingest.Record, emit func(signal.Event), reject func(ingest.DeadLetter)) {
+	first := true
+	d.bodies.Decode(rec, emit, func(l ingest.DeadLetter) {
+		if l.Payload == nil && first {
+			l.Payload = rec.Value
+		}
+		first = false
+		l.Payload = routingKey.ReplaceAll(l.Payload, []byte("${1}[token]"))
+		reject(l)
+	})
 }
 
 type pagerdutyBody struct {
