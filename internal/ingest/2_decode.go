@@ -105,7 +105,7 @@ func (r *Reader) decode(rec Record, count func(*Shape, int64, time.Duration)) {
 // shape is event for requests that go by shape.
 func (r *Reader) shape(s *Shape, end int64, latency time.Duration) {
 	if end < r.first || end > r.last || r.events >= MaxEvents {
-		r.event(s.request(end, latency)) // which says what is wrong with it
+		r.event(s.At(end, latency)) // which says what is wrong with it
 		return
 	}
 	r.events++

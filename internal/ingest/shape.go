@@ -10,11 +10,30 @@ import (
 // Shape is what many requests have in common: all but their time, latency, account and trace. A decoder that knows the
 // shape of a request need not make the request again, and the batch remembers where it counted the shape last.
 type Shape struct {
-	// Request has the common fields. Its outcome is never Failure: of failures the account and the trace matter. The
-	// batch writes its latency.
-	Request signal.Request
-	// Places is where the batch counts requests of this path and these attributes. Shapes of one key should share it.
-	Places *Places
+	// What is looked at for each request comes first, so that it is together in memory.
+	places    *Places
+	count     uint64
+	outcome   signal.Outcome
+	retry     bool
+	estimated bool
+
+	request signal.Request
+}
+
+// NewShape makes the shape of a request that is no failure: of failures the account and the trace matter, so they have
+// none. Shapes of one key should share places.
+func NewShape(r *signal.Request, places *Places) Shape {
+	s := Shape{places: places, count: max(r.Count, 1), outcome: r.Outcome, retry: r.Attempt > 1, estimated: r.Estimated, request: *r}
+	// A success is counted without these.
+	s.request.Account, s.request.TraceID, s.request.Error, s.request.Status = "", "", "", ""
+	return s
+}
+
+// At is a request of the shape. It lacks account, trace, status and error.
+func (s *Shape) At(end int64, latency time.Duration) *signal.Request {
+	r := s.request
+	r.Time, r.Latency = time.Unix(0, end).UTC(), latency
+	return &r
 }
 
 // Places remembers the cells of one key that were counted into last: of two buckets, so that an event near the end of one
@@ -34,13 +53,6 @@ type ShapedDecoder interface {
 	// DecodeShaped is Decode, but that requests may go to count instead of emit. Together they get the same requests in
 	// the same order as emit would have got alone; end is in Unix nanoseconds and not negative, latency is negative if unknown.
 	DecodeShaped(rec Record, count func(s *Shape, end int64, latency time.Duration), emit func(signal.Event), reject func(DeadLetter))
-}
-
-// request is the request that was told by its shape.
-func (s *Shape) request(end int64, latency time.Duration) *signal.Request {
-	r := s.Request
-	r.Time, r.Latency = time.Unix(0, end).UTC(), latency
-	return &r
 }
 
 // nanosBetween are the Unix nanoseconds of from and to, if both have some.
@@ -75,20 +87,29 @@ func (b *batch) shape(s *Shape, end int64, latency time.Duration) {
 		}
 	}
 	bucket := end / int64(signal.BucketSize) * bucketSeconds
-	p := &s.Places.last[0]
+	p := &s.places.last[0]
 	if p.batch != b.number || p.bucket != bucket {
 		p = b.find(s, bucket)
 	}
-	s.Request.Latency = latency
-	b.cells[p.cell].Count(&s.Request)
+	c := &b.cells[p.cell] // and now what Cell.Count does for a request that is no failure
+	c.Outcomes[s.outcome] += s.count
+	if s.retry {
+		c.Retries += s.count
+	}
+	if latency >= 0 {
+		c.Latency.Add(latency, s.count)
+	}
+	if s.estimated {
+		c.Estimated = true
+	}
 }
 
 // find makes the place of a shape's cell the first of those that are remembered.
 func (b *batch) find(s *Shape, bucket int64) *place {
-	last := &s.Places.last
+	last := &s.places.last
 	p := last[1]
 	if p.batch != b.number || p.bucket != bucket {
-		p = place{b.number, bucket, b.cell(bucket, &s.Request)}
+		p = place{b.number, bucket, b.cell(bucket, &s.request)}
 	}
 	last[0], last[1] = p, last[0]
 	return &last[0]

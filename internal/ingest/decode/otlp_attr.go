@@ -36,8 +36,8 @@ func (w *walker) attribute(b []byte, position int) (k *attrKey, v []byte, ok boo
 	return k, v, ok
 }
 
-// shortAttribute is attribute for what nearly all attributes are: the name at this place of the span before and a text of
-// less than 120 bytes, so that all lengths are one byte. It makes no call but to compare and to check them. known is false where it is anything else.
+// shortAttribute is attribute for what nearly all attributes are: the name at this place of the span before, and a text
+// or a number of so few bytes that all lengths are one byte. It makes no call but to compare and to check them. known is false where it is anything else.
 func (w *walker) shortAttribute(b []byte, position int) (k *attrKey, v []byte, known bool) {
 	if position >= maxWalkPosition {
 		return nil, nil, false
@@ -47,14 +47,24 @@ func (w *walker) shortAttribute(b []byte, position int) (k *attrKey, v []byte, k
 		return nil, nil, false
 	}
 	at := 2 + len(k.name) // where the value's field begins
-	if len(b) < at+5 || b[0] != 1<<3|wireBytes || int(b[1]) != len(k.name) || string(b[2:at]) != k.name {
+	if len(b) < at+4 || b[0] != 1<<3|wireBytes || int(b[1]) != len(k.name) || string(b[2:at]) != k.name {
 		return nil, nil, false
 	}
 	v = b[at:]
-	if len(v) > 124 || v[0] != 2<<3|wireBytes || int(v[1]) != len(v)-2 || v[2] != anyString || int(v[3]) != len(v)-4 || !utf8.Valid(v[4:]) {
+	if len(v) > 124 || v[0] != 2<<3|wireBytes || int(v[1]) != len(v)-2 {
 		return nil, nil, false
 	}
-	return k, v[2:], true
+	switch v[2] {
+	case anyString:
+		if int(v[3]) == len(v)-4 && len(v) > 4 && utf8.Valid(v[4:]) {
+			return k, v[2:], true
+		}
+	case anyInt:
+		if _, end := uvarint(v, 3); end == len(v) {
+			return k, v[2:], true
+		}
+	}
+	return nil, nil, false
 }
 
 // named finds what a name is looked at for. Names are compared with the one at the same place of the span before, which

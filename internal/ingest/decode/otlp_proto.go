@@ -46,7 +46,7 @@ func (d *otlpProto) DecodeShaped(rec ingest.Record, count func(*ingest.Shape, in
 	}
 	for i := range d.w.found {
 		f := &d.w.found[i]
-		if f.shape != nil && f.shape.Request.Outcome != signal.Failure {
+		if f.shape != nil {
 			count(f.shape, f.end, time.Duration(f.latency))
 			continue
 		}

@@ -35,17 +35,14 @@ func (s *shapes) init(m *mapper) {
 	}
 }
 
-func (s *shapes) known(key []byte) *ingest.Shape {
-	h := xxhash.Sum64(key)
-	if e := s.young.find(h, key); e != nil {
-		return e.shape
-	}
-	e := s.old.find(h, key)
+func (s *shapes) known(h uint64, key []byte) *shapeEntry {
+	e := s.young.find(h, key)
 	if e == nil {
-		return nil
+		if e = s.old.find(h, key); e != nil {
+			s.add(h, e)
+		}
 	}
-	s.add(e)
-	return e.shape
+	return e
 }
 
 // place is what shapes of one key share.
@@ -62,12 +59,12 @@ func (s *shapes) place(r *signal.Request) *ingest.Places {
 	return p
 }
 
-func (s *shapes) add(e *shapeEntry) {
+func (s *shapes) add(h uint64, e *shapeEntry) {
 	if s.young.n >= maxShapes {
 		s.young, s.old = s.old, s.young
 		s.young.clear()
 	}
-	s.young.add(e)
+	s.young.add(h, e)
 }
 
 // shapeTable finds shapes by their key. It is a map for one purpose: a look-up touches a place in a list and the entry,
@@ -82,10 +79,11 @@ type shapeSlot struct {
 	entry *shapeEntry
 }
 
+// shapeEntry is a shape with its key; hopeless is the shape of spans that the mapper must see each time.
 type shapeEntry struct {
-	shape *ingest.Shape
-	hash  uint64
-	key   string
+	key      string
+	hopeless bool
+	shape    ingest.Shape
 }
 
 func (t *shapeTable) find(h uint64, key []byte) *shapeEntry {
@@ -104,7 +102,7 @@ func (t *shapeTable) find(h uint64, key []byte) *shapeEntry {
 }
 
 // add puts in an entry that is not there.
-func (t *shapeTable) add(e *shapeEntry) {
+func (t *shapeTable) add(h uint64, e *shapeEntry) {
 	if 2*(t.n+1) > len(t.slots) {
 		old := t.slots
 		t.slots = make([]shapeSlot, max(2*len(old), 256))
@@ -114,7 +112,7 @@ func (t *shapeTable) add(e *shapeEntry) {
 			}
 		}
 	}
-	t.put(shapeSlot{e.hash, e})
+	t.put(shapeSlot{h, e})
 	t.n++
 }
 
@@ -131,23 +129,27 @@ func (t *shapeTable) clear() {
 	t.n = 0
 }
 
-// hopeless is the shape of spans that the mapper must see each time.
-var hopeless = &ingest.Shape{Request: signal.Request{Outcome: signal.Failure}}
-
-// learn asks the mapper once for all spans of a key.
-func (w *walker) learn(key []byte, b []byte, res *resource) *ingest.Shape {
+// shape finds the shape of a span by its key, or asks the mapper once for all spans of the key. It is nil for spans that
+// the mapper must see each time.
+func (w *walker) shape(key []byte, b []byte, res *resource) *ingest.Shape {
 	if len(key) > maxShapeKey {
-		return hopeless
+		return nil
 	}
-	sh := hopeless
-	if s, bad := w.read(b, res); bad == "" {
-		if r, _ := w.m.finish(s); r != nil && r.Outcome != signal.Failure {
-			sh = &ingest.Shape{Request: *r, Places: w.shapes.place(r)}
-			sh.Request.Account, sh.Request.TraceID, sh.Request.Error = "", "", ""
+	h := xxhash.Sum64(key)
+	e := w.shapes.known(h, key)
+	if e == nil {
+		e = &shapeEntry{key: string(key), hopeless: true}
+		if s, bad := w.read(b, res); bad == "" {
+			if r, _ := w.m.finish(s); r != nil && r.Outcome != signal.Failure {
+				e.hopeless, e.shape = false, ingest.NewShape(r, w.shapes.place(r))
+			}
 		}
+		w.shapes.add(h, e)
 	}
-	w.shapes.add(&shapeEntry{sh, xxhash.Sum64(key), string(key)})
-	return sh
+	if e.hopeless {
+		return nil
+	}
+	return &e.shape
 }
 
 // read gives the mapper a span that walk has found, with its attributes; bad says why it is none.

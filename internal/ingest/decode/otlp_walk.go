@@ -48,6 +48,7 @@ type attrKey struct {
 	slots     []slot
 	id        uint16 // in keys of shapes; 0 if it changes no shape
 	operation int    // its rank as an operation, or noRank
+	status    bool   // it is a response's status and nothing else
 	unshaped  bool   // what it changes depends on more than the shape's key
 }
 
@@ -87,6 +88,8 @@ func newWalker(m *mapper) *walker {
 			}
 			k.id = uint16(len(w.keys) + 1)
 		}
+		// Rules for outcomes look at the status itself, what is built in only at its class.
+		k.status = len(slots) == 1 && slots[0].field == fieldStatus && len(m.cfg.Outcomes) == 0
 		w.keys[name] = k
 	}
 	w.shapes.init(m)
@@ -279,7 +282,12 @@ func (w *walker) span(b []byte, i int, res *resource) bool {
 					}
 				}
 				shaped = shaped && !k.unshaped
-				key = append(append(key, byte(k.id), byte(k.id>>8)), v...)
+				key = append(key, byte(k.id), byte(k.id>>8))
+				if k.status && v[0] == anyInt {
+					key = append(key, statusClass(v)...)
+				} else {
+					key = append(key, v...)
+				}
 			case spanTraceID:
 				traceLen = len(field)
 			case spanSpanID:
@@ -361,9 +369,7 @@ func (w *walker) span(b []byte, i int, res *resource) bool {
 			key = append(append(key, 0xff, 0xff), name...)
 			w.key = key
 		}
-		if f.shape = w.shapes.known(key); f.shape == nil {
-			f.shape = w.learn(key, b[from:], res)
-		}
+		f.shape = w.shape(key, b[from:], res)
 		f.end = int64(end)
 		if start != 0 && start <= end {
 			f.latency = int64(end - start)
@@ -371,6 +377,24 @@ func (w *walker) span(b []byte, i int, res *resource) bool {
 	}
 	w.found = append(w.found, f)
 	return true
+}
+
+// Statuses that shapes do not tell apart, as values on the wire: httpOutcome judges all of a class alike.
+var (
+	statusSuccess  = []byte{anyInt, 0xc8, 0x01}
+	statusRejected = []byte{anyInt, 0x90, 0x03}
+)
+
+// statusClass gives another status of the same class, or v itself.
+func statusClass(v []byte) []byte {
+	n, _ := uvarint(v, 1)
+	switch {
+	case n >= 200 && n < 400:
+		return statusSuccess
+	case n >= 400 && n < 500 && n != 429:
+		return statusRejected
+	}
+	return v
 }
 
 func bit(b bool) byte {

@@ -99,7 +99,7 @@ func shapeless(e signal.Event) signal.Event {
 		return e
 	}
 	c := *r
-	c.Account, c.TraceID, c.Error = "", "", ""
+	c.Account, c.TraceID, c.Error, c.Status = "", "", "", ""
 	return &c
 }
 
@@ -113,12 +113,11 @@ func compare(t testing.TB, d *otlpProto, ref *otlpObjects, value []byte) (walked
 		func(l ingest.DeadLetter) { want.reject(l); wantShaped.reject(l) })
 	d.Decode(rec, got.emit, got.reject)
 	d.DecodeShaped(rec, func(s *ingest.Shape, end int64, latency time.Duration) {
-		r := s.Request
-		r.Time, r.Latency = time.Unix(0, end).UTC(), latency
+		r := s.At(end, latency)
 		if r.Outcome == signal.Failure || end < 0 {
 			t.Errorf("a shape for %+v", r)
 		}
-		gotShaped.emit(&r)
+		gotShaped.emit(r)
 	}, func(e signal.Event) { gotShaped.emit(shapeless(e)) }, gotShaped.reject)
 	for _, c := range []struct {
 		name      string
@@ -151,7 +150,7 @@ func (r spanSource) any(depth int) *commonpb.AnyValue {
 	case 1:
 		return &commonpb.AnyValue{}
 	case 2, 3:
-		return &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: []int64{0, 1, -1, 200, 404, 429, 503, 7, 1 << 40}[r.IntN(9)]}}
+		return &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: []int64{0, 1, -1, 200, 204, 302, 404, 409, 429, 503, 500, 600, 199, 7, 1 << 40, 1<<32 + 200}[r.IntN(16)]}}
 	case 4:
 		return &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: r.IntN(2) == 0}}
 	case 5:
@@ -422,8 +421,8 @@ func TestWalkerForgets(t *testing.T) {
 			continue
 		}
 		d.DecodeShaped(ingest.Record{Value: value}, func(s *ingest.Shape, _ int64, _ time.Duration) {
-			if s.Request.Path.Operation != name {
-				t.Fatalf("%+v for %s", s.Request, name)
+			if r := s.At(1, 0); r.Path.Operation != name {
+				t.Fatalf("%+v for %s", r, name)
 			}
 		}, func(e signal.Event) { t.Fatalf("%+v", e) }, func(l ingest.DeadLetter) { t.Fatalf("%+v", l) })
 	}
