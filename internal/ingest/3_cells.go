@@ -75,9 +75,13 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	p.spare = nil
 	p.batches++
 	index, times, order := b.index, b.times[:0], b.order
+	var cells []signal.Cell
+	if n := len(order); n > 0 { // as many as last time, and some: they are slow to move
+		cells = make([]signal.Cell, 0, n+n/8)
+	}
 	clear(index)
 	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
-		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times, order: order,
+		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times, order: order, cells: cells,
 		number: p.batches, onEvent: b.onEvent, onShape: b.onShape, onLetter: b.onLetter}
 	b.late0 = nanosOf(watermark)
 	return b
