@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,13 +31,13 @@ func newIngest(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client 
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
-	health := pager.From("ingest")
+	health, gaps := pager.From("ingest"), &gaps{}
 	loop, err := ingest.New(c.Ingest, ingest.Deps{
 		Log: kafka.IngestLog(client), Group: kafka.IngestGroup(group), Store: store, Sources: f.Sources,
 		Clock: ingest.NewClock(c.Ingest.Clock, time.Now), Logger: logger, Metrics: ingest.NewMetrics(reg),
 		OnNotice: func(n ingest.Notice) {
 			if n.Kind == ingest.NoticeGap {
-				health.Report(selfpage.IngestGap, false, n.Text)
+				gaps.found(n.Text, time.Now())
 			}
 		},
 	})
@@ -53,6 +54,8 @@ func newIngest(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client 
 		for {
 			h := loop.Health()
 			health.Report(selfpage.IngestBlocked, h.BlockedSince.IsZero(), h.LastError)
+			lately, text := gaps.lately(time.Now())
+			health.Report(selfpage.IngestGap, !lately, text)
 			select {
 			case <-ctx.Done():
 				return nil
@@ -61,4 +64,27 @@ func newIngest(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client 
 		}
 	})
 	return loop, nil
+}
+
+// gapSpeaks is how long a gap counts as trouble. It does not end, what is gone stays gone: a page that lasted as long
+// would come back every few minutes, whatever people do about it, and hide the next gap.
+const gapSpeaks = 10 * time.Minute
+
+// gaps remembers the newest gap.
+type gaps struct {
+	mu   sync.Mutex
+	at   time.Time
+	text string
+}
+
+func (g *gaps) found(text string, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.at, g.text = now, text
+}
+
+func (g *gaps) lately(now time.Time) (bool, string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.at.IsZero() && now.Sub(g.at) < gapSpeaks, g.text
 }

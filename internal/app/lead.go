@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
 	"github.com/tocsin-project/tocsin/internal/detect"
-	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/respond"
 	"github.com/tocsin-project/tocsin/internal/respond/outbox"
@@ -205,15 +203,14 @@ func (l *lead) term(ctx context.Context) error {
 	})
 	answer, err := respond.New(respond.Options{
 		Log: l.log, Routes: l.files.Routes, Places: l.places, Store: l.box, Settings: l.cfg.Respond.Settings, Poll: l.cfg.Respond.Poll.Std(),
-		Lead: l.leading, Health: func(cause string, healthy bool, detail string) {
-			l.health.Report(selfpage.Cause(cause), healthy, detail)
-		},
+		Lead: l.leading, Health: l.respondHealth,
 		Logger: l.logger.With("component", "respond"), Metrics: l.respondM,
 	})
 	if err != nil {
 		return err
 	}
 	l.setLoops(loop, answer)
+	defer l.rest(respondCauses)
 	defer l.setLoops(nil, nil)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -288,110 +285,4 @@ func (l *lead) records(incidentID string) ([]respond.Record, bool) {
 		return nil, false
 	}
 	return answer.Records(incidentID), true
-}
-
-// watch turns the detector's health into the self-page's causes.
-func (l *lead) watch(ctx context.Context) error {
-	health := l.health
-	var c catchingUp
-	for ctx.Err() == nil {
-		if h := l.Health(); h.Leading {
-			health.Report(selfpage.DetectorStalled, h.BlockedSince.IsZero(), h.LastError)
-			health.Report(selfpage.Partial, len(h.Partial) == 0, fmt.Sprint(h.Partial))
-			behind := l.cfg.Respond.BehindAfter.Std()
-			if behind <= 0 {
-				behind = 15 * time.Minute
-			}
-			late := !h.To.IsZero() && h.Lag > behind && !c.gains(h.Lag, time.Now())
-			health.Report(selfpage.Lag, !late, "behind by "+h.Lag.Round(time.Second).String())
-		}
-		pause(ctx, time.Second)
-	}
-	return nil
-}
-
-// catchingUp tells a backlog that shrinks, as after a first start that reads a topic from its beginning, from lag that
-// somebody must look at.
-type catchingUp struct {
-	least time.Duration
-	at    time.Time
-}
-
-// gainWithin is how long lag may stand still before it is no longer catching up.
-const gainWithin = time.Minute
-
-func (c *catchingUp) gains(lag time.Duration, now time.Time) bool {
-	if c.at.IsZero() || lag < c.least || lag > 2*c.least {
-		c.least, c.at = lag, now
-	}
-	return now.Sub(c.at) < gainWithin
-}
-
-// commands reads the commands topic. The detector knows by their ids those that it has carried out, so reading begins
-// at the oldest one that the topic keeps.
-type commands struct {
-	mu      sync.Mutex
-	waiting []incident.Command
-}
-
-// maxCommands bounds what waits for the detector.
-const maxCommands = 10_000
-
-var _ detect.CommandSource = (*commands)(nil)
-
-func newCommands(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, client *kafka.Client, t *topics, logger *slog.Logger) *commands {
-	s := &commands{}
-	background(lc, stop, logger, "commands", func(ctx context.Context) error {
-		if !t.wait(ctx) {
-			return nil
-		}
-		next := int64(0)
-		for ctx.Err() == nil {
-			r, err := client.Fetch(ctx, c.Kafka.CommandsTopic, 0, next, 1<<20, 500*time.Millisecond)
-			var out *kafka.OffsetOutOfRangeError
-			switch {
-			case errors.As(err, &out):
-				next = out.Start
-				continue
-			case err != nil:
-				pause(ctx, time.Second)
-				continue
-			}
-			for _, rec := range r.Records {
-				var cmd incident.Command
-				if err := json.Unmarshal(rec.Value, &cmd); err != nil || cmd.ID == "" {
-					logger.Error("a record of the commands topic is no command", "topic", c.Kafka.CommandsTopic, "partition", 0, "offset", rec.Offset, "err", err)
-					continue
-				}
-				s.add(cmd)
-			}
-			next = r.NextOffset
-		}
-		return nil
-	})
-	return s
-}
-
-func (s *commands) add(c incident.Command) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) < maxCommands {
-		s.waiting = append(s.waiting, c)
-	}
-}
-
-// Pending gives the oldest commands that were not done.
-func (s *commands) Pending(limit int) []incident.Command {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.waiting[:min(limit, len(s.waiting))])
-}
-
-// Done forgets commands.
-func (s *commands) Done(done []incident.Command) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting = slices.DeleteFunc(s.waiting, func(c incident.Command) bool {
-		return slices.ContainsFunc(done, func(d incident.Command) bool { return d.ID == c.ID })
-	})
 }

@@ -21,7 +21,9 @@ type Health struct {
 	BlockedSince time.Time
 	// StalledSince is the wall clock since when event time has not advanced.
 	StalledSince time.Time
-	LastError    string
+	// LookedAt is the wall clock of the last look at the ledger: who hangs cannot say that it hangs.
+	LookedAt  time.Time
+	LastError string
 }
 
 type healthBox struct {
@@ -65,7 +67,7 @@ func (b *healthBox) recovered() {
 
 func (b *healthBox) judged(clock, position time.Time, idle bool, now time.Time) {
 	b.update(func(h *Health) {
-		h.Clock, h.To = clock, position
+		h.Clock, h.To, h.LookedAt = clock, position, now
 		if !position.IsZero() {
 			h.Lag = clock.Sub(position)
 		}

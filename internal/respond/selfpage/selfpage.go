@@ -212,6 +212,18 @@ func (r Reporter) Watch(c Cause, within time.Duration) {
 	r.p.watched[c][r.name] = within
 }
 
+// Rest ends what this part has to say about a cause: from now on it neither finds trouble nor is missed. Without it, who
+// hands his work to another process while there is trouble would report that trouble for ever.
+func (r Reporter) Rest(c Cause) {
+	r.p.mu.Lock()
+	known := r.p.causes[c][r.name] != nil
+	delete(r.p.watched[c], r.name)
+	r.p.mu.Unlock()
+	if known {
+		r.Report(c, true, "")
+	}
+}
+
 func b2f(b bool) float64 {
 	if b {
 		return 1

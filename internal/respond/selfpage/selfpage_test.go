@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -135,6 +136,29 @@ func TestSilenceOfAWatchedLoopPages(t *testing.T) {
 		time.Sleep(time.Minute) // it hangs
 		if got := f.list(); got[len(got)-1] != "open tocsin/self/detector_stalled" {
 			t.Errorf("said %v", got)
+		}
+	})
+}
+
+// Who loses the lead in the middle of trouble is no longer the one to ask, nor missed when he is silent.
+func TestWhoRestsHasNoTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		p, stop := start(t, f)
+		defer stop()
+		r := p.From("lead")
+		r.Watch(RespondStalled, 20*time.Second)
+		r.Report(ClickHouseUnreachable, false, "code 516")
+		time.Sleep(40 * time.Second)
+		r.Rest(ClickHouseUnreachable)
+		r.Rest(RespondStalled)
+		r.Rest(Lag) // of which it never spoke
+		time.Sleep(2 * time.Minute)
+		if got := f.list(); len(got) != 3 || !slices.Contains(got, "close tocsin/self/clickhouse_unreachable") || slices.Contains(got, "open tocsin/self/respond_stalled") {
+			t.Errorf("said %v", got)
+		}
+		if ok, bad := p.Healthy(); !ok {
+			t.Errorf("still unhealthy: %v", bad)
 		}
 	})
 }
