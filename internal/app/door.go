@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
@@ -17,10 +18,17 @@ var doorModule = fx.Module("door",
 	fx.Provide(newDoor),
 )
 
-func newDoor(c *Config, f *Files, client *kafka.Client, logger *slog.Logger, reg *prometheus.Registry) (*door.Door, error) {
-	return door.New(door.Options{
+func newDoor(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client *kafka.Client, logger *slog.Logger, reg *prometheus.Registry) (*door.Door, error) {
+	d, err := door.New(door.Options{
 		Config: c.Door, Pipelines: f.Pipelines, Producer: doorProducer{client.NewProducer()}, Path: c.path, Logger: logger, Metrics: door.NewMetrics(reg),
 	})
+	if err == nil && c.Door.Listen != "" {
+		// Whoever may send need not see the console, nor give its commands: this address has the door alone.
+		mux := http.NewServeMux()
+		d.Register(mux)
+		lc.Append(serving(stop, c.Door.Listen, mux, logger))
+	}
+	return d, err
 }
 
 // doorProducer fits Kafka's producer to the door.

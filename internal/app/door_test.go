@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"go.uber.org/fx"
+
+	"github.com/tocsin-project/tocsin/internal/door"
 )
 
 // While Kafka cannot be reached a sender is told to come again, and nobody is let in without proof.
@@ -51,6 +54,44 @@ door: {pipelines: [{pipeline: alerts, token_files: [tokens]}], alerts: alerts, t
 		if w.Code != tt.status {
 			t.Errorf("%s with %s: %d %s", tt.path, tt.token, w.Code, w.Body)
 		}
+	}
+}
+
+// An address of its own has the door and nothing else, and the console's has no door then.
+func TestDoorAlone(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := offline(t)
+	c.Door.Listen, c.Door.Pipelines = address, []door.Sender{{Pipeline: "alerts", Open: true}}
+	var mux *http.ServeMux
+	a := fx.New(wiring(Options{Config: c, Stderr: io.Discard}), fx.Populate(&mux), fx.NopLogger, withSecrets(t))
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for path, want := range map[string]int{"/ingest/alerts": 400, "/api/v1/drill": 404, "/": 404, "/metrics": 404} {
+		res, err := client.Post("http://"+address+path, "application/json", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+	if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/ingest/alerts", nil)); pattern != "" {
+		t.Errorf("the console's address serves %s", pattern)
 	}
 }
 

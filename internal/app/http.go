@@ -60,10 +60,12 @@ var serverModule = fx.Module("http",
 	fx.Invoke(serve),
 )
 
-func newMux(c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status) *http.ServeMux {
+func newMux(cfg *Config, c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status) *http.ServeMux {
 	mux := http.NewServeMux()
 	c.Register(mux)
-	d.Register(mux)
+	if cfg.Door.Listen == "" {
+		d.Register(mux)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg}))
 	// Healthy means that the process answers: a restart would not help against a database that is down.
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Tocsin is healthy.") })
@@ -79,14 +81,19 @@ func newMux(c *console.Console, d *door.Door, reg *prometheus.Registry, status f
 }
 
 func serve(lc fx.Lifecycle, stop fx.Shutdowner, cfg *Config, mux *http.ServeMux, logger *slog.Logger) {
+	lc.Append(serving(stop, cfg.HTTP.Listen, mux, logger))
+}
+
+// serving is the life of a server.
+func serving(stop fx.Shutdowner, address string, handler http.Handler, logger *slog.Logger) fx.Hook {
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
-	lc.Append(fx.Hook{
+	return fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			var l net.ListenConfig
-			ln, err := l.Listen(ctx, "tcp", cfg.HTTP.Listen)
+			ln, err := l.Listen(ctx, "tcp", address)
 			if err != nil {
 				return fmt.Errorf("listen for HTTP: %w", err)
 			}
@@ -107,5 +114,5 @@ func serve(lc fx.Lifecycle, stop fx.Shutdowner, cfg *Config, mux *http.ServeMux,
 			}
 			return nil
 		},
-	})
+	}
 }

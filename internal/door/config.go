@@ -1,6 +1,7 @@
 package door
 
 import (
+	"net"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/strictyaml"
@@ -10,6 +11,9 @@ import (
 type Config struct {
 	// Pipelines are what may be sent to, each with how its senders prove who they are: see Ingest over HTTP.
 	Pipelines []Sender `yaml:"pipelines"`
+	// Listen is an address of the door's own, host:port, for senders who must not reach the console. Without it the door is
+	// served beside the console.
+	Listen string `yaml:"listen"`
 	// Alerts names the one of them that POST /api/v2/alerts feeds.
 	Alerts string `yaml:"alerts"`
 	// ConcurrentMax bounds the requests that are served at a time; further ones are answered 429.
@@ -60,6 +64,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Alerts != "" && !seen[c.Alerts] {
 		errs = append(errs, c.Pos.Errorf("door: alerts names %q, which is not among its pipelines", c.Alerts))
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); c.Listen != "" && err != nil {
+		errs = append(errs, c.Pos.Errorf("door: listen %q is not host:port", c.Listen))
 	}
 	if c.ConcurrentMax < 1 || c.Timeout <= 0 {
 		errs = append(errs, c.Pos.Errorf("door: concurrent_max and timeout must be above 0"))

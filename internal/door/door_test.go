@@ -438,6 +438,7 @@ func TestConfigurationsThatAreWrong(t *testing.T) {
 		"pipelines: [{pipeline: a, signature: slack, secret_files: [x]}]":                             "slack",
 		"pipelines: [{pipeline: a, open: true}, {pipeline: a, open: true}]":                           "listed twice",
 		"pipelines: [{pipeline: a, open: true}]\nalerts: b":                                           "not among its pipelines",
+		"pipelines: [{pipeline: a, open: true}]\nlisten: here":                                        "not host:port",
 		"pipelines: [{pipeline: a, open: true}]\nconcurrent_max: 0":                                   "above 0",
 		"pipelines: [{pipeline: a, token_files: [x], secret_files: [y]}]":                             "belong together",
 		"pipelines: [{pipeline: changes, token_files: [missing]}]":                                    "read secret",
