@@ -30,7 +30,10 @@ bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; A
 	go build -o bin/ ./internal/benchingest
 	@bin/benchingest $(ARGS)
 
+bench-evidence: ## measure the evidence rule against its rivals; ARGS=-sensitivity sweeps its constants
+	@go run ./internal/evidencebench/run $(ARGS)
+
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test lint bench bench-ingest clean
+.PHONY: help build demo test lint bench bench-ingest bench-evidence clean

@@ -63,6 +63,7 @@ var table = []row{
 	{"internal/door", tool, nil},
 	{"internal/console/...", tool, []string{"internal/report/..."}},
 	{"internal/backtest/...", tool, []string{"internal/scenario/...", "internal/report/..."}},
+	{"internal/evidencebench/...", tool, nil},
 	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/...", "internal/console"}},
 	{"internal/cli/...", tool, []string{"internal/scenario/...", "internal/report/...", "internal/backtest/...", "internal/demo/...", "internal/console/..."}},
 	{"internal/tools/...", tool, nil},

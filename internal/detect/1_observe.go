@@ -81,7 +81,7 @@ func (d *Detector) observe(t int64) {
 	p, now := &d.pending, timeOf(t)
 	n := 0
 	for ; n < len(p.Cells) && bucketOf(p.Cells[n].Bucket) < t; n++ {
-		d.observeCell(&p.Cells[n])
+		d.observeCell(&p.Cells[n], t)
 	}
 	if n > 0 {
 		p.Cells = p.Cells[n:]
@@ -109,18 +109,20 @@ func (d *Detector) observe(t int64) {
 	}
 }
 
-func (d *Detector) observeCell(c *signal.Cell) {
+func (d *Detector) observeCell(c *signal.Cell, t int64) {
 	b := bucketOf(c.Bucket)
 	area := func() string { return d.cat.AreaOf(c.Key.Service) }
 	s := d.paths.get(signal.Key{Path: c.Key.Path}, area)
 	s.add(b, c, d.bounds, true)
 	s.addLeaf(b, c)
+	d.prove(s, c, t)
 	if c.Key.Attributes != "" {
 		for i, names := range d.slices {
 			if k, ok := narrow(c.Key, names); ok {
 				s := d.slice.get(k, area)
 				s.set = i
 				s.add(b, c, d.bounds, false)
+				d.prove(s, c, t)
 			}
 		}
 	}
@@ -182,8 +184,8 @@ func (d *Detector) tidy(t int64) {
 		}
 	}
 	// A slice that has not been seen for an hour is not missed: versions and hosts come and go. A path stays for a week.
-	d.slice.drop(t - keepBuckets)
-	d.paths.drop(t - 7*24*keepBuckets)
+	d.slice.drop(t-keepBuckets, d.unprove)
+	d.paths.drop(t-7*24*keepBuckets, d.unprove)
 	for _, g := range d.gauges {
 		g.trim(t)
 	}
@@ -195,11 +197,12 @@ func (d *Detector) tidy(t int64) {
 	})
 }
 
-func (t *table) drop(before int64) {
+func (t *table) drop(before int64, gone func(*series)) {
 	t.order = slices.DeleteFunc(t.order, func(s *series) bool {
 		old := s.last < before
 		if old {
 			delete(t.by, s.key)
+			gone(s)
 		}
 		return old
 	})

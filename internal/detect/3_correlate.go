@@ -61,6 +61,9 @@ func (n *node) stale(onset time.Time) bool {
 // belong to. It never moves a finding that is placed.
 func (d *Detector) correlate(t int64) {
 	fresh := slices.DeleteFunc(slices.Clone(d.fired), func(f *finding) bool {
+		if f.rule.Shadow {
+			return true // only recorded
+		}
 		if x := d.incident(f.Incident); x != nil && x.ours(f, timeOf(t)) {
 			return true // fires again where it was
 		}

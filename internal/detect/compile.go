@@ -23,6 +23,7 @@ type compiled struct {
 	bound    int        // index of the latency bound, −1 for none
 	names    [][]string // sets of attribute names to judge single values of
 	sets     []int      // the same as places in Detector.slices
+	bank     *bank      // of a rule that judges by evidence
 
 	active map[incident.FindingKey]*finding
 }
@@ -60,6 +61,13 @@ func (d *Detector) compile() {
 			for _, s := range c.names {
 				sets[joined(s)] = s
 			}
+			if r.Shadow {
+				c.labels = maps.Clone(c.labels)
+				if c.labels == nil {
+					c.labels = map[string]string{}
+				}
+				c.labels["shadow"] = "true"
+			}
 			d.rules = append(d.rules, c)
 		}
 	}
@@ -75,6 +83,9 @@ func (d *Detector) compile() {
 		}
 		if p, ok := c.Params.(*rule.Latency); ok {
 			c.bound = slices.Index(d.bounds, latencyBound{p.SlowerThan.Std()})
+		}
+		if b := newBank(c); b != nil {
+			d.banks = append(d.banks, b)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type Detector struct {
 	rules  []*compiled
 	bounds []latencyBound
 	slices [][]string // sets of attribute names whose single values are judged
+	banks  []*bank    // of the rules that judge by evidence
 
 	at      int64 // the last evaluated step, in buckets since 1970; 0 before the first tick
 	began   int64 // the first one

@@ -26,6 +26,10 @@ const (
 // evalFailureRate judges the share of bad outcomes of each path, and of slices where the whole hides them.
 func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p := r.Params.(*rule.FailureRate)
+	if r.bank != nil {
+		evalEvidence(d, r, t, yield)
+		return
+	}
 	e := rate{
 		rule: r, match: &p.Match, names: r.sets, window: p.Window.Std(), above: float64(p.Above),
 		minRequests: p.MinRequests, minBad: p.MinFailures, timesUsual: p.TimesUsual, bad: p.BadOutcomes(),
@@ -45,6 +49,10 @@ func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 // evalLatency judges the share of slow requests of each path.
 func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p := r.Params.(*rule.Latency)
+	if r.bank != nil {
+		evalEvidence(d, r, t, yield)
+		return
+	}
 	e := rate{
 		rule: r, match: &p.Match, names: r.sets, window: p.Window.Std(), above: float64(p.Above),
 		minRequests: p.MinRequests, minBad: 1, timesUsual: p.TimesUsual,

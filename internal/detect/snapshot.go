@@ -27,6 +27,7 @@ type state struct {
 	Desk     map[string]*area
 	Known    map[string]int64
 	Changes  []*change
+	Proofs   []proofState `json:",omitempty"`
 	Findings []*finding
 	Inc      []*tracked
 	Seen     []string
@@ -50,6 +51,10 @@ func (d *Detector) Snapshot() ([]byte, error) {
 		for _, k := range sortedFindings(r.active) {
 			s.Findings = append(s.Findings, r.active[k])
 		}
+	}
+	var err error
+	if s.Proofs, err = d.proofs(); err != nil {
+		return nil, fmt.Errorf("encoding the detector's evidence: %w", err)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -97,6 +102,9 @@ func (d *Detector) Restore(snapshot []byte) error {
 	same := slices.Equal(s.Bounds, fresh.bounds)
 	fresh.restoreTable(&fresh.paths, s.Paths, same)
 	fresh.restoreTable(&fresh.slice, s.Slices, same)
+	if err := fresh.restoreProofs(s.Proofs); err != nil {
+		return fmt.Errorf("reading the detector's evidence: %w", err)
+	}
 	fresh.restoreFindings(s.Findings)
 	*d = *fresh
 	return nil

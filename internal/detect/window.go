@@ -96,6 +96,7 @@ type series struct {
 	usualSlow    []float64
 	leaves       []*leaf // of a path, sorted by attributes
 	leafOverflow bool
+	proofs       []*proof // by place in Detector.banks; nil where not asked yet
 }
 
 // add counts a cell and returns the point it went into.

@@ -15,9 +15,13 @@ const minute = strictyaml.Duration(time.Minute)
 // SetDefaults holds what a rule means that leaves a key out.
 func (p *FailureRate) SetDefaults() {
 	p.Window, p.MinFailures, p.Bad = 2*minute, 10, []string{signal.Failure.String()}
+	p.Blips, p.MinExcess = 3*minute, 30
 }
 
-func (p *Latency) SetDefaults() { p.Window, p.MinRequests = 2*minute, 20 }
+func (p *Latency) SetDefaults() {
+	p.Window, p.MinRequests = 2*minute, 20
+	p.Blips, p.MinExcess = 3*minute, 30
+}
 
 func (p *Support) SetDefaults() { p.Window, p.TimesUsual = 15*minute, 4 }
 
@@ -29,7 +33,13 @@ func (p *HighImpact) SetDefaults() {
 }
 
 func (p *FailureRate) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
+	var plain FailureRate
+	plain.SetDefaults()
 	errs = append(checkWindow(pos, p.Window), checkPath(pos, &p.Match)...)
+	errs = append(errs, checkEvidence(pos, p.Above, p.FalsePages, p.Blips, map[string]bool{
+		"window": p.Window != plain.Window, "min_failures": p.MinFailures != plain.MinFailures,
+		"min_requests": p.MinRequests != plain.MinRequests, "times_usual": p.TimesUsual != plain.TimesUsual,
+	})...)
 	for _, b := range p.Bad {
 		if o, err := signal.ParseOutcome(b); err != nil {
 			errs = append(errs, pos.Errorf("bad: %v", err))
@@ -54,7 +64,12 @@ func (p *FailureRate) BadOutcomes() (bad [signal.NumOutcomes]bool) {
 }
 
 func (p *Latency) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
+	var plain Latency
+	plain.SetDefaults()
 	errs = append(checkWindow(pos, p.Window), checkPath(pos, &p.Match)...)
+	errs = append(errs, checkEvidence(pos, p.Above, p.FalsePages, p.Blips, map[string]bool{
+		"window": p.Window != plain.Window, "min_requests": p.MinRequests != plain.MinRequests, "times_usual": p.TimesUsual != plain.TimesUsual,
+	})...)
 	if p.Above >= 1 {
 		errs = append(errs, pos.Errorf("above: a share is never above 100%%, this rule can never fire"))
 	}

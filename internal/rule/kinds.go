@@ -52,10 +52,14 @@ for: 20s
 keep_firing_for: 2m
 `
 
-// FailureRate fires for each matching path whose share of failures over the window is above the threshold.
+// FailureRate fires for each matching path whose share of failures over the window is above the threshold, or whose failures are
+// evidence that it has changed for the worse: either above or false_pages is given.
 type FailureRate struct {
 	Match       PathMatch           `yaml:"match"`
-	Above       Share               `yaml:"above" strict:"required"`
+	Above       Share               `yaml:"above"`
+	FalsePages  Budget              `yaml:"false_pages"` // instead of `above`, by evidence: accepted false alarms, as in `1 per 30d`
+	Blips       strictyaml.Duration `yaml:"blips"`       // with `false_pages`: trouble that lasts no longer is normal
+	MinExcess   uint64              `yaml:"min_excess"`  // with `false_pages`: failures beyond what is tolerated, at least
 	Window      strictyaml.Duration `yaml:"window"`
 	MinFailures uint64              `yaml:"min_failures"` // fewer failures in the window prove nothing
 	MinRequests uint64              `yaml:"min_requests"`
@@ -73,11 +77,15 @@ min_requests: 20
 for: 20s
 `
 
-// Latency fires for each matching path whose share of requests slower than a bound is above the threshold.
+// Latency fires for each matching path whose share of requests slower than a bound is above the threshold, or has by the evidence
+// become larger.
 type Latency struct {
 	Match       PathMatch           `yaml:"match"`
 	SlowerThan  strictyaml.Duration `yaml:"slower_than" strict:"required"`
-	Above       Share               `yaml:"above" strict:"required"`
+	Above       Share               `yaml:"above"`
+	FalsePages  Budget              `yaml:"false_pages"` // instead of `above`, by evidence: accepted false alarms, as in `1 per 30d`
+	Blips       strictyaml.Duration `yaml:"blips"`       // with `false_pages`: trouble that lasts no longer is normal
+	MinExcess   uint64              `yaml:"min_excess"`  // with `false_pages`: slow requests beyond what is tolerated, at least
 	Window      strictyaml.Duration `yaml:"window"`
 	MinRequests uint64              `yaml:"min_requests"`
 	TimesUsual  float64             `yaml:"times_usual"`

@@ -60,6 +60,7 @@ type Common struct {
 	For           strictyaml.Duration                   `yaml:"for"`
 	KeepFiringFor strictyaml.Duration                   `yaml:"keep_firing_for"`
 	NoData        NoData                                `yaml:"no_data"`
+	Shadow        bool                                  `yaml:"shadow"` // findings are recorded, but open nothing and page nobody
 	Labels        map[string]strictyaml.Located[string] `yaml:"labels"`
 	Annotations   map[string]strictyaml.Located[string] `yaml:"annotations"`
 	Pos           strictyaml.Pos                        `yaml:"-"`

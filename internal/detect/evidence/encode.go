@@ -76,6 +76,9 @@ func Decode(m *Model, season Season, b []byte) (*Key, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	if !(k.share > 0) || !(k.null.k > 0) || !(k.null.p0 > 0) || k.born > k.minute {
+		return nil, errors.New("the state of a key makes no sense")
+	}
 	k.null.derive(m)
 	return k, nil
 }

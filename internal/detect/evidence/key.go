@@ -19,7 +19,7 @@ type Key struct {
 	capped, bare [alternatives]float64
 	guarded      int32 // for how many minutes learning has been held
 	// The capped sum after each of the last closed minutes with counts, the newest first.
-	before [maxBurst]float64
+	before [MaxBurst]float64
 
 	// The last minutes, by minute modulo keep: counts, evidence in tenths of a decade, and those never to be learned.
 	ns, fs [keep]uint32
@@ -115,8 +115,7 @@ func (k *Key) proven(bare bool) (c, b [alternatives]float64) {
 	for j, l := range ratio {
 		c[j] = (start + k.capped[j]) * l
 	}
-	top := math.Pow(10, k.model.Ceiling)
-	most := top
+	most := math.Pow(10, k.model.Ceiling)
 	for _, r := range k.before[:k.model.Burst] {
 		most = min(most, (k.share+r)/k.model.Cap)
 	}
@@ -125,10 +124,13 @@ func (k *Key) proven(bare bool) (c, b [alternatives]float64) {
 		for j, l := range ratio {
 			b[j] = (start + k.bare[j]) * l
 		}
-		limit(&b, top)
+		limit(&b, guardCeiling)
 	}
 	return c, b
 }
+
+// guardCeiling lets the guard see within minutes that trouble is over.
+const guardCeiling = 1e3
 
 // limit scales the sums down to what they may be together.
 func limit(r *[alternatives]float64, most float64) {

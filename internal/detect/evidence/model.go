@@ -12,8 +12,8 @@ const alternatives = 9
 // keep is how many minutes of counts a key remembers: the longest window in which excess is looked for.
 const keep = 120
 
-// maxBurst bounds Model.Burst.
-const maxBurst = 5
+// MaxBurst bounds Model.Burst.
+const MaxBurst = 5
 
 const (
 	hour = 60

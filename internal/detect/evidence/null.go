@@ -84,6 +84,6 @@ func (k *Key) accept() {
 	l.n += n
 	l.to = k.minute
 	k.guarded = 0
-	k.capped, k.bare, k.before = [alternatives]float64{}, [alternatives]float64{}, [maxBurst]float64{}
+	k.capped, k.bare, k.before = [alternatives]float64{}, [alternatives]float64{}, [MaxBurst]float64{}
 	k.refresh()
 }

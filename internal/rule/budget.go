@@ -1,0 +1,77 @@
+package rule
+
+import (
+	"encoding"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/strictyaml"
+)
+
+// MaxBlips is the longest blip a rule may call normal: what lasts longer is what people want to be told of.
+const MaxBlips = 5 * time.Minute
+
+// Budget is how many false alarms are accepted in how long, written as in "1 per 30d".
+type Budget struct {
+	Alarms float64
+	Per    time.Duration
+}
+
+var (
+	_ encoding.TextUnmarshaler = (*Budget)(nil)
+	_ encoding.TextMarshaler   = Budget{}
+)
+
+// PerMinute is the accepted rate; 0 for no budget.
+func (b Budget) PerMinute() float64 {
+	if b.Per <= 0 {
+		return 0
+	}
+	return b.Alarms / b.Per.Minutes()
+}
+
+// UnmarshalText reads "1 per 30d".
+func (b *Budget) UnmarshalText(text []byte) error {
+	count, per, ok := strings.Cut(string(text), " per ")
+	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
+	if !ok || err != nil || !(n > 0 && n <= 1000) {
+		return fmt.Errorf("%q is no budget, want for example 1 per 30d", text)
+	}
+	var d strictyaml.Duration
+	if err := d.UnmarshalText([]byte(strings.TrimSpace(per))); err != nil {
+		return err
+	}
+	if d.Std() < time.Hour || d.Std() > 10*365*24*time.Hour {
+		return fmt.Errorf("a budget per %s: want between 1h and 10y", d)
+	}
+	*b = Budget{n, d.Std()}
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (b Budget) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatFloat(b.Alarms, 'g', -1, 64) + " per " + strictyaml.Duration(b.Per).String()), nil
+}
+
+// checkEvidence holds what threshold and budget have in common: it is one of them, and the keys of the other mean nothing.
+func checkEvidence(pos strictyaml.Pos, above Share, budget Budget, blips strictyaml.Duration, others map[string]bool) (errs strictyaml.Errors) {
+	switch {
+	case budget == Budget{} && above == 0:
+		return append(errs, pos.Errorf("want above (a share over 0) or false_pages (a budget, as in 1 per 30d)"))
+	case budget == Budget{}:
+		return nil
+	case above != 0:
+		errs = append(errs, pos.Errorf("above and false_pages: a rule judges by a threshold or by evidence, not by both"))
+	}
+	for _, key := range SortedKeys(others) {
+		if others[key] {
+			errs = append(errs, pos.Errorf("%s: means nothing beside false_pages, evidence learns what is usual and needs no window", key))
+		}
+	}
+	if d := blips.Std(); d < time.Minute || d > MaxBlips || d%time.Minute != 0 {
+		errs = append(errs, pos.Errorf("blips %s: want whole minutes, at least 1m and at most %s", blips, strictyaml.Duration(MaxBlips)))
+	}
+	return errs
+}
