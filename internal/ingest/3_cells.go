@@ -145,18 +145,18 @@ const bucketSeconds = int64(signal.BucketSize / time.Second)
 
 func (b *batch) request(r *signal.Request) {
 	s := r.Time.Unix()
-	b.cells[b.cell(s-((s%bucketSeconds)+bucketSeconds)%bucketSeconds, r)].Count(r)
+	b.cells[b.cell(s-((s%bucketSeconds)+bucketSeconds)%bucketSeconds, signal.Key{Path: r.Path, Attributes: r.Attributes})].Count(r)
 }
 
-// cell is the place of the cell for a request in a bucket.
-func (b *batch) cell(bucket int64, r *signal.Request) int {
-	k := cellKey{bucket, signal.Key{Path: r.Path, Attributes: r.Attributes}}
+// cell is the place of the cell of a key in a bucket.
+func (b *batch) cell(bucket int64, key signal.Key) int {
+	k := cellKey{bucket, key}
 	i, ok := b.index[k]
 	if !ok {
 		i = len(b.cells)
 		b.index[k] = i
 		b.cells = append(b.cells, signal.Cell{Bucket: time.Unix(k.bucket, 0).UTC(), Key: k.key})
-		b.size += cellBytes + len(r.Path.Service) + len(r.Path.Operation) + len(r.Attributes)
+		b.size += cellBytes + len(key.Service) + len(key.Operation) + len(key.Attributes)
 	}
 	return i
 }

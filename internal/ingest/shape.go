@@ -10,35 +10,34 @@ import (
 // Shape is what many requests have in common: all but their time, latency, account and trace. A decoder that knows the
 // shape of a request need not make the request again, and the batch remembers where it counted the shape last.
 type Shape struct {
-	// What is looked at for each request comes first, so that it is together in memory.
 	places    *Places
 	count     uint64
+	attempt   uint32
 	outcome   signal.Outcome
-	retry     bool
 	estimated bool
-
-	request signal.Request
 }
 
 // NewShape makes the shape of a request that is no failure: of failures the account and the trace matter, so they have
 // none. Shapes of one key should share places.
 func NewShape(r *signal.Request, places *Places) Shape {
-	s := Shape{places: places, count: max(r.Count, 1), outcome: r.Outcome, retry: r.Attempt > 1, estimated: r.Estimated, request: *r}
-	// A success is counted without these.
-	s.request.Account, s.request.TraceID, s.request.Error, s.request.Status = "", "", "", ""
-	return s
+	return Shape{places: places, count: max(r.Count, 1), attempt: r.Attempt, outcome: r.Outcome, estimated: r.Estimated}
 }
 
-// At is a request of the shape. It lacks account, trace, status and error.
+// At is a request of the shape. It lacks account, trace, status and error, without which a success is counted.
 func (s *Shape) At(end int64, latency time.Duration) *signal.Request {
-	r := s.request
-	r.Time, r.Latency = time.Unix(0, end).UTC(), latency
-	return &r
+	return &signal.Request{Time: time.Unix(0, end).UTC(), Path: s.places.key.Path, Attributes: s.places.key.Attributes, Outcome: s.outcome,
+		Count: s.count, Attempt: s.attempt, Estimated: s.estimated, Latency: latency}
 }
 
 // Places remembers the cells of one key that were counted into last: of two buckets, so that an event near the end of one
-// does not drive out the other. The zero value remembers none.
-type Places struct{ last [2]place }
+// does not drive out the other.
+type Places struct {
+	last [2]place
+	key  signal.Key
+}
+
+// NewPlaces remembers none yet.
+func NewPlaces(k signal.Key) *Places { return &Places{key: k} }
 
 // place is a cell of a batch.
 type place struct {
@@ -93,7 +92,7 @@ func (b *batch) shape(s *Shape, end int64, latency time.Duration) {
 	}
 	c := &b.cells[p.cell] // and now what Cell.Count does for a request that is no failure
 	c.Outcomes[s.outcome] += s.count
-	if s.retry {
+	if s.attempt > 1 {
 		c.Retries += s.count
 	}
 	if latency >= 0 {
@@ -109,7 +108,7 @@ func (b *batch) find(s *Shape, bucket int64) *place {
 	last := &s.places.last
 	p := last[1]
 	if p.batch != b.number || p.bucket != bucket {
-		p = place{b.number, bucket, b.cell(bucket, &s.request)}
+		p = place{b.number, bucket, b.cell(bucket, s.places.key)}
 	}
 	last[0], last[1] = p, last[0]
 	return &last[0]

@@ -13,6 +13,7 @@ import (
 const (
 	maxShapes   = 1 << 15 // of one generation
 	maxShapeKey = 1 << 10
+	maxServices = 1 << 12
 )
 
 // shapes remembers what the mapper made of spans, by all that it looks at but for times, ids and accounts. Whatever a
@@ -22,10 +23,11 @@ type shapes struct {
 	nameRank   int        // of the span's name as an operation, or noRank
 	needName   bool       // it is more than that
 	places     map[signal.Key]*ingest.Places
+	services   map[string]string
 }
 
 func (s *shapes) init(m *mapper) {
-	s.nameRank = noRank
+	s.nameRank, s.services = noRank, map[string]string{}
 	for _, at := range m.slots[spanName] {
 		if at.field == fieldOperation {
 			s.nameRank = min(s.nameRank, at.rank)
@@ -53,7 +55,13 @@ func (s *shapes) place(r *signal.Request) *ingest.Places {
 		if s.places == nil || len(s.places) >= 2*maxShapes {
 			s.places = map[signal.Key]*ingest.Places{} // those that shapes have go on being of use to them
 		}
-		p = new(ingest.Places)
+		// One text for all of a service: they are compared when cells are sorted, which is quick for the same text.
+		if name, ok := s.services[k.Service]; ok {
+			k.Service = name
+		} else if len(s.services) < maxServices {
+			s.services[k.Service] = k.Service
+		}
+		p = ingest.NewPlaces(k)
 		s.places[k] = p
 	}
 	return p
