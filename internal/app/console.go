@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,8 +33,19 @@ var consoleModule = fx.Module("console",
 func newConsole(c *Config, f *Files, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, l *lead, box *outbox.Mirror, all places, logger *slog.Logger) (*console.Console, error) {
 	return console.New(console.Options{
 		Reader: reader{r}, Series: reader{r}.series, Status: status, Deliveries: deliveries(l, box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
-		Drill: drill(c, f, all, logger), Logger: logger,
+		Drill: drill(c, f, all, logger), Logger: logger, Names: names(&c.HTTP),
 	})
+}
+
+// names are those by which the configuration says that the server is reached.
+func names(c *HTTPConfig) (out []string) {
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil {
+		out = append(out, strings.ToLower(host))
+	}
+	if u, err := url.Parse(c.ExternalURL); err == nil {
+		out = append(out, strings.ToLower(u.Hostname()))
+	}
+	return out
 }
 
 // reader fits the database's reader to what the console asks for.

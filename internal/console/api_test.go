@@ -171,3 +171,32 @@ func TestCommandsAndDrillPassOn(t *testing.T) {
 		t.Errorf("a console without commands answers %d", status)
 	}
 }
+
+// A page whose name was made to point here after it was loaded is of our origin to the browser. Only the name tells.
+func TestForeignNamesAreRefused(t *testing.T) {
+	f := newFake()
+	f.put(incident.EventDeclared, outage())
+	_, s := serve(t, f, func(o *Options) { o.Names = []string{"tocsin.example.com"} })
+	for host, want := range map[string]int{
+		"127.0.0.1:9460": 200, "[::1]:9460": 200, "localhost:9460": 200, "tocsin:9460": 200, "Tocsin.example.com": 200, "tocsin.example.com.:443": 200,
+		"evil.example.net:9460": 421, "127.0.0.1.evil.example.net": 421, "localhost.evil.example.net:9460": 421,
+	} {
+		for _, req := range []*http.Request{
+			httptest.NewRequest(http.MethodGet, s.URL+"/api/v1/incidents", nil),
+			httptest.NewRequest(http.MethodPost, s.URL+"/api/v1/incidents/inc-1/acknowledge", strings.NewReader(`{"by":"x"}`)),
+		} {
+			req.RequestURI, req.Host = "", host
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if refused := res.StatusCode == http.StatusMisdirectedRequest; refused != (want == 421) {
+				t.Errorf("%s as %s: %d", req.Method, host, res.StatusCode)
+			}
+		}
+	}
+	if n := len(f.commands); n != 6 {
+		t.Errorf("%d commands were taken, want 6", n)
+	}
+}

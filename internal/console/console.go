@@ -6,9 +6,14 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html/template"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -27,6 +32,8 @@ type Options struct {
 	Commander Commander
 	Drill     func(ctx context.Context) (string, error)
 	Logger    *slog.Logger
+	// Names are those by which people reach the console, in lower case, beside addresses and names without a dot.
+	Names []string
 	// Now is the wall clock, for ages on pages only.
 	Now func() time.Time
 }
@@ -56,18 +63,41 @@ func New(o Options) (*Console, error) {
 }
 
 // Register adds the routes. What changes something is refused when another site's page sent it with the reader's
-// browser.
+// browser, and everything when the browser was led here under a name that is not ours.
 func (c *Console) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", c.index)
-	mux.HandleFunc("GET /incidents/{id}", c.incident)
-	mux.HandleFunc("POST /incidents/{id}/{command}", c.button)
-	mux.Handle("GET /static/", http.FileServerFS(files))
-	mux.HandleFunc("GET /api/v1/status", c.apiStatus)
-	mux.HandleFunc("GET /api/v1/incidents", c.apiIncidents)
-	mux.HandleFunc("GET /api/v1/incidents/{id}", c.apiIncident)
-	mux.HandleFunc("POST /api/v1/incidents/{id}/{command}", c.apiCommand)
-	mux.HandleFunc("GET /api/v1/deliveries", c.apiDeliveries)
-	mux.HandleFunc("POST /api/v1/drill", c.apiDrill)
+	for pattern, h := range map[string]http.HandlerFunc{
+		"GET /{$}":                              c.index,
+		"GET /incidents/{id}":                   c.incident,
+		"POST /incidents/{id}/{command}":        c.button,
+		"GET /static/":                          http.FileServerFS(files).ServeHTTP,
+		"GET /api/v1/status":                    c.apiStatus,
+		"GET /api/v1/incidents":                 c.apiIncidents,
+		"GET /api/v1/incidents/{id}":            c.apiIncident,
+		"POST /api/v1/incidents/{id}/{command}": c.apiCommand,
+		"GET /api/v1/deliveries":                c.apiDeliveries,
+		"POST /api/v1/drill":                    c.apiDrill,
+	} {
+		mux.HandleFunc(pattern, c.byOurName(h))
+	}
+}
+
+// byOurName refuses requests under a name that is not ours. A page of example.net whose DNS points here after it was
+// loaded is of one origin with us to the browser: it could read everything, order and drill. Addresses cannot be
+// pointed elsewhere, and names without a dot are nobody's to register.
+func (c *Console) byOurName(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		name := r.Host
+		if host, _, err := net.SplitHostPort(name); err == nil {
+			name = host
+		}
+		name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+		_, err := netip.ParseAddr(name)
+		if err == nil || !strings.Contains(name, ".") || slices.Contains(c.Names, name) {
+			h(w, r)
+			return
+		}
+		c.json(w, http.StatusMisdirectedRequest, apiError{fmt.Sprintf("this is not %.100q: if people shall reach it by that name, it has to stand in http.external_url", name)})
+	}
 }
 
 // page renders into memory first, so that an error in a template is an error page and not half a page.
