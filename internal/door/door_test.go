@@ -143,6 +143,24 @@ func open(t *testing.T, config string, p *memory) *fixture {
 	return f
 }
 
+// counted are the requests by pipeline and outcome.
+func (f *fixture) counted(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if l := m.GetLabel(); family.GetName() == "tocsin_door_requests_total" {
+				counted[l[1].GetValue()+" "+l[0].GetValue()] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return counted
+}
+
 func (f *fixture) post(t *testing.T, path, body string, headers ...string) (status int, text string, h http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+path, strings.NewReader(body))
@@ -254,6 +272,7 @@ func TestSignatures(t *testing.T) {
 	}{
 		{PagerDuty, "X-PagerDuty-Signature", "v1=" + mac("c") + ",v1=" + mac("b"), true},
 		{PagerDuty, "X-PagerDuty-Signature", "v1=" + mac("c") + ", v1=" + mac("a"), true},
+		{PagerDuty, "X-PagerDuty-Signature", "v1=" + mac("a") + ",v1=" + mac("c"), true},
 		{PagerDuty, "X-PagerDuty-Signature", "v1=" + mac("c"), false},
 		{PagerDuty, "X-PagerDuty-Signature", "v2=" + mac("a"), false},
 		{PagerDuty, "X-PagerDuty-Signature", "", false},
@@ -339,18 +358,7 @@ func TestBodies(t *testing.T) {
 	if status, _, _ := f.post(t, "/ingest/alerts/more", "{}"); status != 404 {
 		t.Errorf("a longer path: %d", status)
 	}
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counted := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if l := m.GetLabel(); family.GetName() == "tocsin_door_requests_total" {
-				counted[l[1].GetValue()+" "+l[0].GetValue()] += m.GetCounter().GetValue()
-			}
-		}
-	}
+	counted := f.counted(t)
 	for labels, want := range map[string]float64{"alerts accepted": 2, "alerts too_large": 3, "alerts bad_request": 4, "alerts denied": 0, "tickets accepted": 0} {
 		if got, known := counted[labels]; !known || got != want {
 			t.Errorf("%s: %v by the metric, not %v", labels, got, want)
@@ -419,6 +427,9 @@ func TestTooManyAtATime(t *testing.T) {
 	status, text, h := f.post(t, "/ingest/changes", `{"n":2}`, "Authorization", "Bearer first-token")
 	if status != 429 || h.Get("Retry-After") == "" {
 		t.Errorf("%d %s", status, text)
+	}
+	if n := f.counted(t)["changes busy"]; n != 1 {
+		t.Errorf("%v busy by the metric", n)
 	}
 	p.hold <- struct{}{}
 	if status := <-first; status != 202 {
