@@ -91,12 +91,29 @@ func runIngest(ctx context.Context, c config) (r result, err error) {
 			at += ph.Position
 		}
 		if at >= sum(c.Ends) {
-			return m.stop(), nil
+			r = m.stop()
+			return r, heapProfile(c)
 		}
 		if time.Now().After(deadline) {
 			return r, fmt.Errorf("ingest is stuck at %d of %d records: %s", at, sum(c.Ends), h.LastError)
 		}
 	}
+}
+
+// heapProfile writes what the process holds and has allocated beside the CPU profile, if there is one.
+func heapProfile(c config) error {
+	if c.Profile == "" {
+		return nil
+	}
+	f, err := os.Create(c.Profile + ".heap")
+	if err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	defer f.Close()
+	if err := pprof.WriteHeapProfile(f); err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	return nil
 }
 
 func openDB(c config, logger *slog.Logger, reg prometheus.Registerer) (*clickhouse.DB, error) {

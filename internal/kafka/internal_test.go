@@ -254,3 +254,33 @@ func FuzzBatch(f *testing.F) {
 		}
 	})
 }
+
+// Memory of fetched records that was given back is used again, in bounds, and nothing that was not given back.
+func TestChunksAreUsedAgain(t *testing.T) {
+	c := getChunk()
+	*c = append((*c)[:0], "kept"...)
+	other := getChunk()
+	if c == other {
+		t.Fatal("one chunk for two")
+	}
+	putChunk(c)
+	if again := getChunk(); again != c {
+		t.Error("a chunk that was given back is not used again")
+	}
+	for range 64 {
+		b := make([]byte, 0, 1<<20)
+		putChunk(&b)
+	}
+	huge := make([]byte, 0, maxPooledBytes+1)
+	putChunk(&huge)
+	if chunks.bytes > maxFreeBytes {
+		t.Errorf("%d bytes are kept", chunks.bytes)
+	}
+	sum := 0
+	for _, f := range chunks.free {
+		sum += cap(*f)
+	}
+	if sum != chunks.bytes || sum == 0 {
+		t.Errorf("%d bytes are kept, %d counted", sum, chunks.bytes)
+	}
+}
