@@ -41,6 +41,47 @@ func BenchmarkSpan(b *testing.B) {
 	})
 }
 
+// BenchmarkPoison is one span of a partition that has a broken record in a hundred, and of one that has none.
+func BenchmarkPoison(b *testing.B) {
+	p, err := pipeline.Parse("p.yaml", []byte("name: p\ntopic: t\nstream: requests\ndecoder: otlp_proto\nattributes: {region: [cloud.region]}\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	src, err := decode.Source(p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	at := time.Unix(1_800_000_000, 0)
+	w := workloads[0]
+	w.Spans = 100 * w.Message
+	var whole [][]byte
+	for g := newWorld(w, at.UnixNano()); g.more(); {
+		whole = append(whole, g.message())
+	}
+	poisoned := append([][]byte(nil), whole...)
+	poisoned[50] = poisoned[50][:len(poisoned[50])-7]
+	for _, c := range []struct {
+		name    string
+		records [][]byte
+		letters int
+	}{{"none", whole, 0}, {"one in a hundred", poisoned, 1}} {
+		b.Run(c.name, func(b *testing.B) {
+			r, letters, rounds := src.Reader(), 0, 0
+			defer cpuPerSpan(b)()
+			for i := 0; i < b.N; i += w.Spans {
+				rounds++
+				for _, v := range c.records {
+					r.ReadShaped(ingest.Record{Time: at.Add(time.Minute), Value: v}, at.Add(time.Minute), func(*ingest.Shape, int64, time.Duration) {},
+						func(signal.Event) {}, func(ingest.DeadLetter) { letters++ })
+				}
+			}
+			if letters != c.letters*rounds {
+				b.Fatalf("%d dead letters in %d rounds", letters, rounds)
+			}
+		})
+	}
+}
+
 // cpuPerSpan reports processor time, which says more than the clock's on a machine that others use.
 func cpuPerSpan(b *testing.B) func() {
 	began := selfCPU()
