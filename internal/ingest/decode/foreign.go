@@ -165,11 +165,15 @@ func plainText(s string) string {
 		if !open {
 			break
 		}
-		tag, after, closed := strings.Cut(rest, ">")
-		if !closed || tag == "" || !strings.ContainsAny(tag[:1], "/!abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		if rest == "" || !strings.ContainsAny(rest[:1], "/!abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 			b.WriteByte('<') // a sign, no tag
 			s = rest
 			continue
+		}
+		tag, after, closed := strings.Cut(rest, ">")
+		if !closed { // nor is any that follows
+			b.WriteString("<" + rest)
+			break
 		}
 		s = after
 		name := strings.ToLower(strings.TrimLeft(tag, "/"))

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,6 +38,26 @@ func TestPlainText(t *testing.T) {
 		if got := plainText(in); got != want {
 			t.Errorf("%q: %q, not %q", in, got, want)
 		}
+	}
+}
+
+// A record of the largest size, made to be slow, must not hold up its partition.
+func TestHostileRecordsAreReadInTime(t *testing.T) {
+	began := time.Now()
+	for _, unit := range []string{"<", "<a", "< ", "&", "&lt;"} {
+		plainText(strings.Repeat(unit, 1<<20/len(unit)) + ">")
+		plainText(strings.Repeat(unit, 1<<20/len(unit)))
+	}
+	var names strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&names, `,{"name":"m%d","sum":{"isMonotonic":true}}`, i)
+	}
+	lines := run(t, minimal(t, signal.Gauges, "otlp_metrics_json", ""), []byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[`+names.String()[1:]+`]}]}]}`))
+	if len(lines) != 1 || !strings.Contains(lines[0], "and 19992 more") {
+		t.Errorf("%.300v", lines)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 

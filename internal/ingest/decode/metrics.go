@@ -31,7 +31,7 @@ type metrics struct {
 	resource map[string]string
 	emit     func(signal.Event)
 	reject   func(ingest.DeadLetter)
-	refused  map[string][]string // why → names of metrics
+	refused  map[string]map[string]bool // why → names of metrics
 }
 
 func newMetrics(p *pipeline.Pipeline) *metrics {
@@ -42,7 +42,7 @@ func newMetrics(p *pipeline.Pipeline) *metrics {
 }
 
 func (m *metrics) begin(emit func(signal.Event), reject func(ingest.DeadLetter)) {
-	m.emit, m.reject, m.refused = emit, reject, map[string][]string{}
+	m.emit, m.reject, m.refused = emit, reject, map[string]map[string]bool{}
 	m.own.emit, m.own.bad = emit, nil
 }
 
@@ -90,15 +90,15 @@ const (
 // refuse remembers a metric that cannot be read. A record has one dead letter for all of them: batches repeat the same
 // metrics for ever.
 func (m *metrics) refuse(name, why string) {
-	if !slices.Contains(m.refused[why], name) {
-		m.refused[why] = append(m.refused[why], name)
+	if m.refused[why] == nil {
+		m.refused[why] = map[string]bool{}
 	}
+	m.refused[why][name] = true
 }
 
 func (m *metrics) end() {
 	for _, why := range slices.Sorted(maps.Keys(m.refused)) {
-		list := m.refused[why]
-		slices.Sort(list)
+		list := sorted(m.refused[why])
 		names, more := strings.Join(list[:min(len(list), 8)], ", "), ""
 		if len(list) > 8 {
 			more = fmt.Sprintf(" and %d more", len(list)-8)
