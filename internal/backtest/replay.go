@@ -1,10 +1,12 @@
 package backtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/catalogue"
@@ -29,6 +31,26 @@ type Options struct {
 	RestartAt time.Time
 	// BadLine is told of lines that are no event; the replay goes on without them.
 	BadLine func(error)
+}
+
+// Check reads all that a folder holds besides its events, and says what is wrong with it.
+func Check(folder string) error {
+	rec, err := recording.Open(folder)
+	if err != nil {
+		return cmp.Or(holdsRecordings(folder), err)
+	}
+	_, _, rulesErr := own(rec, Options{})
+	_, labelsErr := ReadLabels(folder)
+	return errors.Join(rulesErr, labelsErr)
+}
+
+// holdsRecordings recognises a folder of recordings, which is easily taken for one.
+func holdsRecordings(folder string) error {
+	subs, err := filepath.Glob(filepath.Join(folder, "*", "events.jsonl*"))
+	if err != nil || len(subs) == 0 {
+		return nil //nolint:nilerr // then the first error stands
+	}
+	return fmt.Errorf("%s is no recording but holds %d: name each, for example %s", folder, len(subs), filepath.Dir(subs[0]))
 }
 
 // tickSteps are evaluated in one tick. How ticks are cut makes no difference to what is concluded, only to the cost.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,14 @@ func backtestCommand(env Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Replays take minutes: a folder that is none, or a mistake in a file, is told before the first one.
+			var errs []error
+			for _, f := range folders {
+				errs = append(errs, backtest.Check(f))
+			}
+			if err := errors.Join(errs...); err != nil {
+				return err
+			}
 			return runBacktest(c.Context(), env, folders, o, output)
 		},
 	}
@@ -53,6 +62,9 @@ func backtestOptions(env Env, rulesDir, routesFile, restartAt string) (o backtes
 	if rulesDir == "" {
 		o.Rules, err = rule.LoadFS(rules.FS, ".")
 	} else {
+		if _, err := os.Stat(rulesDir); err != nil {
+			return o, fmt.Errorf("reading rules: %w", err)
+		}
 		o.Rules, err = rule.LoadFS(os.DirFS(rulesDir), ".")
 	}
 	if err != nil {
@@ -114,7 +126,7 @@ func printBacktest(w io.Writer, rec backtest.Recording) {
 			if i == 3 {
 				break
 			}
-			fmt.Fprintf(w, "      suspect %d: %s %s (%.0f%%)\n", i+1, s.Kind, s.ID, s.Score*100)
+			fmt.Fprintf(w, "      suspect %d: %s (%.0f%%)\n", i+1, suspectName(string(s.Kind), s.ID, ""), s.Score*100)
 		}
 	}
 	if len(rec.Incidents) == 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -95,6 +96,12 @@ func newRoot(env Env) *cobra.Command {
 		whyCommand(env),
 		drillCommand(env),
 	)
+	group(root)
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() {
+			group(c)
+		}
+	}
 	return root
 }
 
@@ -113,7 +120,12 @@ func demoCommand(env Env) *cobra.Command {
 	var o DemoOptions
 	c := &cobra.Command{
 		Use: "demo", Short: "Replay an incident through embedded Kafka and ClickHouse and show what Tocsin does", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return env.Demo(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.Speed < 0 {
+				return usageError{fmt.Errorf("--speed %g: want a number above 0, or none for as fast as Tocsin keeps up", o.Speed)}
+			}
+			return env.Demo(c.Context(), o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Scenario, "scenario", "2026-09-13", "name of a scenario that Tocsin ships with, or a file")
@@ -124,6 +136,23 @@ func demoCommand(env Env) *cobra.Command {
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9460", "address of the console, on loopback")
 	f.BoolVar(&o.Fresh, "fresh", true, "begin with empty folders; false goes on where an earlier demo was stopped")
 	return c
+}
+
+// group prepares a command that only holds others: alone it shows what it holds, and a word that is none of them is a
+// wrong call. Cobra by itself shows the help and ends with 0, so that a script never learns of a typing error.
+func group(c *cobra.Command) {
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		text := fmt.Sprintf("%s has no command %q", c.CommandPath(), args[0])
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			text += ", perhaps you mean " + strings.Join(near, " or ")
+		}
+		return usageError{fmt.Errorf("%s; see `%s --help`", text, c.CommandPath())}
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.SuggestionsMinimumDistance = 2
 }
 
 // noArgs is cobra.NoArgs with our exit status.

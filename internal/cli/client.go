@@ -47,6 +47,9 @@ func (c *client) post(ctx context.Context, path string, body, into any) error {
 }
 
 func (c *client) do(ctx context.Context, method, path string, body, into any) error {
+	if u, err := url.Parse(c.base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return usageError{fmt.Errorf("--url %q is no address such as http://127.0.0.1:9460", c.base)}
+	}
 	var rd io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -28,6 +29,7 @@ func incidentCommand(env Env) *cobra.Command {
 		{incident.CommandResolve, "End it"},
 		{incident.CommandDismiss, "Say that it was no incident"},
 		{incident.CommandReopen, "Open it again"},
+		{incident.CommandMerge, "Say that it is part of another one"},
 	} {
 		c.AddCommand(incidentOrder(env, base, v.cmd, v.short))
 	}
@@ -55,7 +57,11 @@ func incidentList(env Env, base *string) *cobra.Command {
 				return printJSON(env.Stdout, list)
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(env.Stdout, "no incident")
+				if all {
+					fmt.Fprintln(env.Stdout, "no incident")
+				} else {
+					fmt.Fprintln(env.Stdout, "no open incident; --all lists those that ended, too")
+				}
 				return nil
 			}
 			t := tabwriter.NewWriter(env.Stdout, 0, 4, 2, ' ', 0)
@@ -95,15 +101,18 @@ func incidentShow(env Env, base *string) *cobra.Command {
 }
 
 func incidentOrder(env Env, base *string, cmd incident.CommandType, short string) *cobra.Command {
-	var by, note string
+	var by, note, into string
 	c := &cobra.Command{
 		Use: string(cmd) + " ID", Short: short, Args: nArgs(1, 1, "the id of an incident"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if by == "" {
-				return usageError{fmt.Errorf("--by: say who you are")}
+				return usageError{errors.New("--by: say who you are")}
+			}
+			if cmd == incident.CommandMerge && into == "" {
+				return usageError{errors.New("--into: say which incident it is part of")}
 			}
 			var answer map[string]string
-			body := map[string]string{"by": by, "note": note}
+			body := map[string]string{"by": by, "note": note, "into": into}
 			if err := newClient(*base).post(c.Context(), "/api/v1/incidents/"+url.PathEscape(args[0])+"/"+string(cmd), body, &answer); err != nil {
 				return err
 			}
@@ -113,6 +122,9 @@ func incidentOrder(env Env, base *string, cmd incident.CommandType, short string
 	}
 	c.Flags().StringVar(&by, "by", "", "who orders this")
 	c.Flags().StringVar(&note, "note", "", "why, for the log")
+	if cmd == incident.CommandMerge {
+		c.Flags().StringVar(&into, "into", "", "the id of the incident that goes on")
+	}
 	return c
 }
 
@@ -143,11 +155,7 @@ func printWhy(w io.Writer, a console.IncidentAnswer) {
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, e := range a.Events {
-		by := ""
-		if e.By != "" {
-			by = " by " + e.By
-		}
-		fmt.Fprintf(t, "%s\t%s%s\t%s\n", stamp(e.At), e.Type, by, e.Reason)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", stamp(e.At), e.Type, e.Reason) // a person's word says in its reason whose it is
 	}
 	_ = t.Flush()
 	if len(a.Deliveries) == 0 {
@@ -198,7 +206,7 @@ func printIncident(w io.Writer, in incident.Incident) {
 	_ = t.Flush()
 	fmt.Fprintln(w, "\nsuspects")
 	for i, s := range in.Suspects {
-		fmt.Fprintf(w, "%2d. %s %s  %s (%.0f%%)\n", i+1, s.Kind, s.ID, s.Title, s.Score*100)
+		fmt.Fprintf(w, "%2d. %s (%.0f%%)\n", i+1, suspectName(string(s.Kind), s.ID, s.Title), s.Score*100)
 		for _, r := range s.Reasons {
 			fmt.Fprintf(w, "      + %s\n", r)
 		}
@@ -206,6 +214,17 @@ func printIncident(w io.Writer, in incident.Incident) {
 			fmt.Fprintf(w, "      - %s\n", r)
 		}
 	}
+}
+
+// suspectName is what a suspect is called in text.
+func suspectName(kind, id, title string) string {
+	switch {
+	case kind == string(incident.SuspectUnknown):
+		return "no cause known"
+	case title == "" || title == id:
+		return kind + " " + id
+	}
+	return kind + " " + id + "  " + title
 }
 
 func stamp(t time.Time) string {

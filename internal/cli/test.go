@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,7 @@ import (
 func testCommand(env Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "test [FOLDER...]", Short: "Run the tests that stand beside rules and pipelines (*_test.yaml)",
-		Long: "Runs every *_test.yaml of the folders: a folder of pipelines tests mappings (record in, events out), any other one tests\n" +
+		Long: "Runs every *_test.yaml in and below the folders: beside pipelines they test mappings (record in, events out), anywhere else\n" +
 			"rules (events in, findings and incidents out). Without a folder it runs the tests of what Tocsin ships with.",
 		RunE: func(_ *cobra.Command, folders []string) error {
 			results, err := runTests(folders)
@@ -35,7 +37,10 @@ func testCommand(env Env) *cobra.Command {
 				fmt.Fprintf(env.Stdout, "FAIL  %s: %s\n      %s\n", r.file, r.name, strings.ReplaceAll(strings.TrimSpace(r.diff), "\n", "\n      "))
 			}
 			fmt.Fprintf(env.Stdout, "%d passed, %d failed\n", len(results)-failed, failed)
-			if failed > 0 || len(results) == 0 {
+			if len(results) == 0 {
+				return fmt.Errorf("no *_test.yaml is in %s", strings.Join(folders, ", "))
+			}
+			if failed > 0 {
 				return errSilent
 			}
 			return nil
@@ -59,16 +64,47 @@ func runTests(folders []string) ([]testResult, error) {
 		} else if !st.IsDir() {
 			return nil, usageError{fmt.Errorf("%s is no folder", f)}
 		}
-		fsys := os.DirFS(f)
-		if !holdsPipelines(fsys) {
-			out = append(out, ruleTests(fsys)...)
-			continue
-		}
-		more, err := pipelineTests(fsys)
+		found, err := folderTests(os.DirFS(f))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, more...)
+		for _, r := range found {
+			r.file = path.Join(filepath.ToSlash(f), r.file)
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// folderTests runs what stands anywhere below a folder: each folder in it has tests of its own kind.
+func folderTests(fsys fs.FS) (out []testResult, err error) {
+	pipelines := map[string]bool{}
+	err = fs.WalkDir(fsys, ".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		sub, err := fs.Sub(fsys, dir)
+		if err != nil || !holdsPipelines(sub) {
+			return err
+		}
+		pipelines[dir] = true
+		results, err := pipelineTests(sub)
+		for _, r := range results {
+			r.file = path.Join(dir, r.file)
+			out = append(out, r)
+		}
+		if err != nil { // the tests elsewhere can still be run
+			out = append(out, testResult{dir, "its tests can't all be run", err.Error()})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range ruleTests(fsys) {
+		if !pipelines[path.Dir(r.file)] {
+			out = append(out, r)
+		}
 	}
 	return out, nil
 }
