@@ -31,7 +31,7 @@ func (a *IncidentAnswer) brief(since uint64, full bool) {
 			continue
 		}
 		if !full {
-			x := &e.After
+			x := e.After
 			e.After = incident.Incident{ID: x.ID, Title: x.Title, State: x.State, Severity: x.Severity, Sequence: x.Sequence, Reason: x.Reason, Page: x.Page, Muted: x.Muted}
 			if len(x.Suspects) > 0 {
 				e.After.Suspects = x.Suspects[:1]

@@ -200,3 +200,15 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		t.Errorf("%d commands were taken, want 6", n)
 	}
 }
+
+// Whoever follows the log sees who is suspected at each event, without megabytes of incident in it.
+func TestBriefEventsKeepTheFirstSuspect(t *testing.T) {
+	a := IncidentAnswer{Events: []incident.Event{
+		{Sequence: 1, After: incident.Incident{ID: "T-1"}},
+		{Sequence: 2, After: incident.Incident{ID: "T-1", Title: "now", Findings: make([]incident.Attached, 9), Suspects: []incident.Suspect{{ID: "job"}, {ID: "deploy"}}}},
+	}}
+	a.brief(1, false)
+	if len(a.Events) != 1 || len(a.Events[0].After.Findings) != 0 || len(a.Events[0].After.Suspects) != 1 || a.Events[0].After.Suspects[0].ID != "job" || a.Events[0].After.Title != "now" {
+		t.Errorf("%+v", a.Events)
+	}
+}
