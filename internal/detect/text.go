@@ -42,7 +42,8 @@ func number(v float64, unit string) string {
 	if math.Abs(v) >= 1000 && math.Abs(v) < 1e7 {
 		s = fmt.Sprintf("%.0f", v)
 	}
-	if unit != "" && unit != "1" {
+	// Units in braces are UCUM's annotations, such as {connection}: they say what is counted, which the metric's name does.
+	if unit != "" && unit != "1" && !strings.HasPrefix(unit, "{") {
 		s += " " + unit
 	}
 	return s
