@@ -211,7 +211,7 @@ func (p *Planner) advance(r *Record, t *tracked, matches []route.Match, silenced
 		r.Notice = t.notice
 		p.rise(r, pl, t, now)
 	default:
-		if status == Acknowledged {
+		if status == Acknowledged && (r.TakenAt.IsZero() || i.AcknowledgedAt.After(r.TakenAt)) {
 			r.Want.Status = Acknowledged
 		}
 		if r.Got.Status == None {

@@ -101,10 +101,8 @@ func (p *Planner) Take(place string, now time.Time) (Step, bool, time.Time) {
 	if best == nil {
 		return Step{}, false, wake
 	}
-	if best.Step == ActionOpen && best.Got.Status == None && !best.Uncertain && p.withheld(best, now) {
-		p.pages[place] = slices.DeleteFunc(p.pages[place], func(at time.Time) bool { return slices.Contains(best.Pages, at) })
-		p.drop(best)
-		return p.Take(place, now) // one record fewer, so this ends
+	if p.takeBack(best, pl, now) {
+		return p.Take(place, now) // one step fewer, so this ends
 	}
 	best.InFlight = true
 	best.Attempts++
@@ -130,6 +128,33 @@ func urgency(a, b *Record) int {
 }
 
 var order = []Action{ActionOpen, ActionRaise, ActionClose, ActionAcknowledge, ActionUpdate, ActionNote}
+
+// takeBack undoes the decision of a page, or of a first message, that must no longer be sent. Once what holds it back is
+// over, the next plan decides anew.
+func (p *Planner) takeBack(r *Record, pl *Place, now time.Time) bool {
+	first := r.Step == ActionOpen && r.Got.Status == None
+	again := pl.Pages && (r.Step == ActionRaise || r.Step == ActionOpen && r.Got.Status == Closed)
+	if !first && !again || r.Uncertain || !p.withheld(r, now) {
+		return false
+	}
+	if n := len(r.Pages); n > 0 {
+		if i := slices.Index(p.pages[r.Place], r.Pages[n-1]); i >= 0 {
+			p.pages[r.Place] = slices.Delete(p.pages[r.Place], i, i+1)
+		}
+		r.Pages = r.Pages[:n-1]
+	}
+	switch {
+	case first:
+		p.drop(r)
+	case r.Step == ActionRaise:
+		r.Want.Severity = r.Got.Severity
+	default:
+		r.Want.Status = Closed
+	}
+	p.touch(r, !first)
+	r.step("", now)
+	return true
+}
 
 // withheld checks at the last moment whether a silence, a mute or an interval came between decision and sending.
 func (p *Planner) withheld(r *Record, now time.Time) bool {

@@ -68,6 +68,10 @@ type Record struct {
 	Batch      uint64    `json:"batch,omitempty"`
 	BatchSince time.Time `json:"batch_since,omitzero"`
 
+	// TakenAt is when somebody had taken the incident before this place was paged for it: his word does not stop a page
+	// that came after it, which is for others.
+	TakenAt time.Time `json:"taken_at,omitzero"`
+
 	// Pages are the times of the newest pages planned, at most four.
 	Pages     []time.Time `json:"pages,omitempty"`
 	CreatedAt time.Time   `json:"created_at"`

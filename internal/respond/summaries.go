@@ -20,6 +20,7 @@ const (
 // the one summary page.
 func (p *Planner) page(r *Record, pl *Place, t *tracked, now time.Time) {
 	r.Want = Said{Status: Opened, Severity: t.event.After.Severity, Sequence: t.event.Sequence}
+	r.TakenAt = t.event.After.AcknowledgedAt
 	p.touch(r, true)
 	if p.mayPageSingly(pl, now) {
 		p.countPage(r, now)
