@@ -213,6 +213,9 @@ func (s *stepper) declare(in Input) {
 	case s.i.State != Suspected && in.Severity > s.i.Severity:
 		was := s.i.Severity
 		s.i.Severity = in.Severity
+		if in.Declare && in.Mute == "" && (s.i.State == Declared || s.i.State == Acknowledged) {
+			s.i.Page = true // somebody took it while it was only suspected: what it became is news to all others
+		}
 		s.log(EventSeverity, "", "%s, was %s: %s", in.Severity, was, in.Why)
 	}
 }

@@ -128,3 +128,23 @@ func TestEventsKeepWhatWasTrueThen(t *testing.T) {
 		t.Errorf("the first event has changed: %+v", a)
 	}
 }
+
+// Taking a mere warning wakes nobody, but must not keep the outage that it becomes from waking somebody.
+func TestWhatWasTakenAsAWarningPagesWhenItBecomesWorse(t *testing.T) {
+	s := begin(t).step(fires)
+	s.want("suspected→suspected")
+	s.step(say(CommandAcknowledge, calm))
+	s.want("acknowledged→acknowledged")
+	s.step(calm).step(declare)
+	s.want("severity_changed→acknowledged!")
+	s.step(worse)
+	s.want("severity_changed→acknowledged!")
+	muted := worse
+	muted.Mute = "maintenance"
+	s = begin(t).step(fires).step(say(CommandAcknowledge, calm))
+	s.log = nil
+	s.step(muted)
+	if s.i.Page {
+		t.Error("pages although it is muted")
+	}
+}
