@@ -74,7 +74,7 @@ func uvarintLong(b []byte, i int) (uint64, int) {
 	return v, i + n
 }
 
-// span reads a length at i and gives where what it measures begins and ends; end is bad if it does not fit.
+// measured reads a length at i and gives where what it measures begins and ends; end is bad if it does not fit.
 func measured(b []byte, i int) (begin, end int) {
 	n, i := uvarint(b, i)
 	if i == bad || n > uint64(len(b)-i) {
