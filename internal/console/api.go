@@ -4,16 +4,23 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
 )
 
-// maxBody bounds what a client may send with a command.
-const maxBody = 64 << 10
+// maxBody bounds what a client may send with a command. Who and why go into every message about the incident, so
+// they are short; the fields of the page are shorter still.
+const (
+	maxBody = 64 << 10
+	maxBy   = 200
+	maxNote = 2000
+)
 
 // IncidentAnswer is what GET /api/v1/incidents/{id} says. With ?since=N the events are those after sequence N; with
 // ?full=true each has the whole incident after it, which for a long one is megabytes.
@@ -63,7 +70,12 @@ func (c *Console) apiIncidents(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	list, err := c.Reader.Incidents(r.Context(), r.FormValue("state") != "all", limit)
+	state := r.FormValue("state")
+	if state != "" && state != "open" && state != "all" {
+		c.json(w, http.StatusBadRequest, apiError{"state: want open or all"})
+		return
+	}
+	list, err := c.Reader.Incidents(r.Context(), state != "all", limit)
 	if err != nil {
 		c.fail(w, err)
 		return
@@ -124,8 +136,8 @@ func (c *Console) apiCommand(w http.ResponseWriter, r *http.Request) {
 		Into string `json:"into"`
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil && len(data) > 0 {
-		err = json.Unmarshal(data, &body)
+	if err == nil && len(data) > 0 && json.Unmarshal(data, &body) != nil {
+		err = errors.New(`want a JSON object of texts such as {"by": "ada", "note": "…"}`)
 	}
 	if err != nil {
 		c.json(w, http.StatusBadRequest, apiError{"body: " + err.Error()})
@@ -141,8 +153,8 @@ func (c *Console) apiCommand(w http.ResponseWriter, r *http.Request) {
 
 var errNoCommands = errors.New("this process takes no commands")
 
-// order checks a command and passes it on. The incident must exist: a command to a misspelt id would be
-// accepted and never do anything.
+// order checks a command and passes it on. The incident must exist and be in a state that the command is for:
+// otherwise it would be accepted and never do anything, and whoever gave it would believe that it had.
 func (c *Console) order(r *http.Request, cmd incident.Command) (int, error) {
 	switch cmd.Type {
 	case incident.CommandAcknowledge, incident.CommandMitigate, incident.CommandResolve, incident.CommandDismiss, incident.CommandReopen:
@@ -157,15 +169,24 @@ func (c *Console) order(r *http.Request, cmd incident.Command) (int, error) {
 	if cmd.By == "" {
 		return http.StatusBadRequest, errors.New("by: say who orders this")
 	}
+	if utf8.RuneCountInString(cmd.By) > maxBy || utf8.RuneCountInString(cmd.Note) > maxNote {
+		return http.StatusBadRequest, fmt.Errorf("by and note: want %d and %d characters at most", maxBy, maxNote)
+	}
 	if c.Commander == nil {
 		return http.StatusNotImplemented, errNoCommands
 	}
 	cmd.Incident = r.PathValue("id")
-	if _, err := c.answer(r, c.Reader, cmd.Incident); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return http.StatusNotFound, err
+	a, err := c.answer(r, c.Reader, cmd.Incident)
+	if err != nil {
+		return statusOf(err), err
+	}
+	if err := applies(cmd.Type, a.Incident); err != nil {
+		return http.StatusConflict, err
+	}
+	if cmd.Type == incident.CommandMerge {
+		if status, err := c.mergeable(r, cmd); err != nil {
+			return status, err
 		}
-		return http.StatusServiceUnavailable, err
 	}
 	cmd.ID, cmd.At = rand.Text(), c.Now().UTC()
 	if err := c.Commander.Command(r.Context(), cmd); err != nil {
@@ -173,6 +194,51 @@ func (c *Console) order(r *http.Request, cmd incident.Command) (int, error) {
 		return http.StatusServiceUnavailable, err
 	}
 	return http.StatusAccepted, nil
+}
+
+func statusOf(err error) int {
+	if errors.Is(err, ErrNotFound) {
+		return http.StatusNotFound
+	}
+	return http.StatusServiceUnavailable
+}
+
+// mergeable looks at the incident that is to take in another one.
+func (c *Console) mergeable(r *http.Request, cmd incident.Command) (int, error) {
+	if cmd.Into == cmd.Incident {
+		return http.StatusConflict, errors.New("merge: an incident can't be merged into itself")
+	}
+	a, err := c.answer(r, c.Reader, cmd.Into)
+	if err != nil {
+		return statusOf(err), fmt.Errorf("merge into %s: %w", cmd.Into, err)
+	}
+	if !a.Incident.State.Open() {
+		return http.StatusConflict, fmt.Errorf("merge: %s is %s", cmd.Into, a.Incident.State)
+	}
+	return 0, nil
+}
+
+// applies says why a command would do nothing in the incident's state.
+func applies(cmd incident.CommandType, in incident.Incident) error {
+	s := in.State
+	switch {
+	case s == incident.Merged:
+		return fmt.Errorf("it was merged into %s; speak to that one", in.MergedInto)
+	case cmd == incident.CommandReopen:
+		if s != incident.Resolved && s != incident.Dismissed && s != incident.Mitigated {
+			return fmt.Errorf("it is %s, not over", s)
+		}
+		return nil
+	case !s.Open():
+		return fmt.Errorf("it is %s; reopen it first", s)
+	case cmd == incident.CommandAcknowledge && s == incident.Acknowledged:
+		return fmt.Errorf("%s has it already", in.AcknowledgedBy)
+	case cmd == incident.CommandAcknowledge && s == incident.Mitigated:
+		return errors.New("it is mitigated; reopen it to take it")
+	case cmd == incident.CommandMitigate && s != incident.Declared && s != incident.Acknowledged:
+		return fmt.Errorf("it is %s; only one that is declared can be mitigated", s)
+	}
+	return nil
 }
 
 // ownOrigin answers a request that another site's page sent with the reader's browser. Programs send no such headers.

@@ -107,9 +107,12 @@ func TestEmptyListsAreLists(t *testing.T) {
 func TestAnswersToWrongRequests(t *testing.T) {
 	f := newFake()
 	f.put(incident.EventDeclared, outage())
+	over := outage()
+	over.ID, over.State = "inc-0", incident.Resolved
+	f.put(incident.EventResolved, over)
 	_, s := serve(t, f)
 	for path, want := range map[string]int{
-		"/api/v1/incidents?limit=0": 400, "/api/v1/incidents?limit=x": 400, "/api/v1/incidents?limit=10001": 400, "/api/v1/incidents/none": 404,
+		"/api/v1/incidents?limit=0": 400, "/api/v1/incidents?limit=x": 400, "/api/v1/incidents?limit=10001": 400, "/api/v1/incidents?state=closed": 400, "/api/v1/incidents/none": 404,
 	} {
 		status, body, _ := get(t, s, path)
 		if status != want || keys(t, []byte(body)) != "error" {
@@ -122,6 +125,9 @@ func TestAnswersToWrongRequests(t *testing.T) {
 		want       int
 	}{
 		{ack, `{"by":`, 400}, {ack, `{}`, 400}, {ack, ``, 400}, {ack, `{"by":" "}`, 400}, {ack, `{"by":"` + strings.Repeat("a", maxBody) + `"}`, 400},
+		{ack, `[]`, 400}, {ack, `{"by":"` + strings.Repeat("ä", maxBy+1) + `"}`, 400}, {ack, `{"by":"ada","note":"` + strings.Repeat("a", maxNote+1) + `"}`, 400},
+		{"/api/v1/incidents/inc-1/merge", `{"by":"ada","into":"inc-1"}`, 409}, {"/api/v1/incidents/inc-1/merge", `{"by":"ada","into":"none"}`, 404},
+		{"/api/v1/incidents/inc-1/merge", `{"by":"ada","into":"inc-0"}`, 409}, {"/api/v1/incidents/inc-0/acknowledge", `{"by":"ada"}`, 409},
 		{"/api/v1/incidents/inc-1/explode", `{"by":"ada"}`, 400}, {"/api/v1/incidents/inc-1/merge", `{"by":"ada"}`, 400}, {"/api/v1/incidents/none/resolve", `{"by":"ada"}`, 404},
 		{"/api/v1/drill", ``, 501},
 	} {
@@ -149,14 +155,23 @@ func TestAnswersToWrongRequests(t *testing.T) {
 func TestCommandsAndDrillPassOn(t *testing.T) {
 	f := newFake()
 	f.put(incident.EventDeclared, outage())
+	for id, state := range map[string]incident.State{"inc-0": incident.Resolved, "inc-2": incident.Declared} {
+		other := outage()
+		other.ID, other.State = id, state
+		f.put(incident.EventDeclared, other)
+	}
 	drill := func(context.Context) (string, error) { return "PagerDuty took it in 80 ms", nil }
 	_, s := serve(t, f, func(o *Options) { o.Drill = drill })
 	for _, c := range []incident.CommandType{incident.CommandAcknowledge, incident.CommandMitigate, incident.CommandResolve, incident.CommandDismiss, incident.CommandReopen, incident.CommandMerge} {
-		if status, body := post(t, s, "/api/v1/incidents/inc-1/"+string(c), `{"by":"ada","note":"n","into":"inc-2"}`); status != http.StatusAccepted || !strings.Contains(body, `"accepted"`) {
+		id := "inc-1"
+		if c == incident.CommandReopen {
+			id = "inc-0"
+		}
+		if status, body := post(t, s, "/api/v1/incidents/"+id+"/"+string(c), `{"by":"ada","note":"n","into":"inc-2"}`); status != http.StatusAccepted || !strings.Contains(body, `"accepted"`) {
 			t.Errorf("%s answers %d %s", c, status, body)
 		}
 		got := f.commands[len(f.commands)-1]
-		if got.Type != c || got.By != "ada" || got.Note != "n" || got.Into != "inc-2" || got.Via != "api" || got.Incident != "inc-1" {
+		if got.Type != c || got.By != "ada" || got.Note != "n" || got.Into != "inc-2" || got.Via != "api" || got.Incident != id {
 			t.Errorf("passed on %+v", got)
 		}
 	}
@@ -210,5 +225,25 @@ func TestBriefEventsKeepTheFirstSuspect(t *testing.T) {
 	a.brief(1, false)
 	if len(a.Events) != 1 || len(a.Events[0].After.Findings) != 0 || len(a.Events[0].After.Suspects) != 1 || a.Events[0].After.Suspects[0].ID != "job" || a.Events[0].After.Title != "now" {
 		t.Errorf("%+v", a.Events)
+
+// A command that the state machine would pass over is refused, with the reason; one that it would carry out is not.
+func TestCommandsApplyAsTheStateMachineSays(t *testing.T) {
+	for state := incident.Suspected; state <= incident.Dismissed; state++ {
+		for _, cmd := range []incident.CommandType{
+			incident.CommandAcknowledge, incident.CommandMitigate, incident.CommandResolve, incident.CommandDismiss, incident.CommandReopen, incident.CommandMerge,
+		} {
+			in := outage()
+			in.State, in.Sequence, in.AcknowledgedBy, in.MergedInto = state, 7, "ada", "inc-7"
+			_, events := incident.Step(in, incident.Input{View: incident.View{Suspects: in.Suspects}, Commands: []incident.Command{{Type: cmd, By: "ines", Into: "inc-2"}}}, began)
+			err := applies(cmd, in)
+			if (err == nil) != (len(events) > 0) {
+				t.Errorf("%s of one that is %s: %v, but the state machine has %d events", cmd, state, err, len(events))
+			}
+			for _, b := range buttonsFor(in) {
+				if b.Command == cmd && len(events) == 0 {
+					t.Errorf("the page of one that is %s has a button that does nothing: %s", state, b.Text)
+				}
+			}
+		}
 	}
 }

@@ -99,20 +99,18 @@ var (
 	overButtons = []button{{incident.CommandReopen, "Open it again"}}
 )
 
-func buttonsFor(s incident.State) []button {
-	switch s {
-	case incident.Merged:
-		return nil
-	case incident.Resolved, incident.Dismissed:
-		return overButtons
-	case incident.Suspected, incident.Declared:
-		return openButtons
-	case incident.Acknowledged:
-		return openButtons[1:]
-	case incident.Mitigated:
-		return openButtons[2:]
+// buttonsFor are those that do something.
+func buttonsFor(in incident.Incident) (out []button) {
+	all := openButtons
+	if !in.State.Open() {
+		all = overButtons
 	}
-	return nil
+	for _, b := range all {
+		if applies(b.Command, in) == nil {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 func (c *Console) incident(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +129,7 @@ func (c *Console) incident(w http.ResponseWriter, r *http.Request) {
 	slices.SortStableFunc(in.Paths, func(x, y incident.PathImpact) int { return cmp.Compare(y.PeakShare, x.PeakShare) })
 	a.Events = slices.Clone(a.Events)
 	slices.Reverse(a.Events)
-	d := incidentData{IncidentAnswer: a, Status: c.Status(), Now: c.now(), Buttons: buttonsFor(in.State)}
+	d := incidentData{IncidentAnswer: a, Status: c.Status(), Now: c.now(), Buttons: buttonsFor(*in)}
 	for _, e := range a.Events { // newest first
 		if e.Type == incident.EventDeclared || e.Type == incident.EventReopened {
 			d.Why = e.Reason
