@@ -225,6 +225,8 @@ func TestBriefEventsKeepTheFirstSuspect(t *testing.T) {
 	a.brief(1, false)
 	if len(a.Events) != 1 || len(a.Events[0].After.Findings) != 0 || len(a.Events[0].After.Suspects) != 1 || a.Events[0].After.Suspects[0].ID != "job" || a.Events[0].After.Title != "now" {
 		t.Errorf("%+v", a.Events)
+	}
+}
 
 // A command that the state machine would pass over is refused, with the reason; one that it would carry out is not.
 func TestCommandsApplyAsTheStateMachineSays(t *testing.T) {
