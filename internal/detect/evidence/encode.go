@@ -33,7 +33,7 @@ func (k *Key) floats(each func(*float64)) {
 // AppendBinary writes the whole state but Model and Season. Equal keys give equal bytes.
 func (k *Key) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, version)
-	for _, v := range []int64{k.born, k.minute, k.learned.to, k.learned.last, k.learned.hour, int64(k.guarded)} {
+	for _, v := range []int64{k.born, k.minute, k.refreshed, k.learned.to, k.learned.last, k.learned.hour, int64(k.guarded)} {
 		b = binary.AppendVarint(b, v)
 	}
 	b = binary.AppendUvarint(binary.AppendUvarint(b, k.n), k.f)
@@ -58,7 +58,7 @@ func Decode(m *Model, season Season, b []byte) (*Key, error) {
 	k := &Key{model: m, season: season}
 	r := reader{b: b[1:]}
 	guarded := int64(0)
-	for _, p := range []*int64{&k.born, &k.minute, &k.learned.to, &k.learned.last, &k.learned.hour, &guarded} {
+	for _, p := range []*int64{&k.born, &k.minute, &k.refreshed, &k.learned.to, &k.learned.last, &k.learned.hour, &guarded} {
 		*p = r.int()
 	}
 	k.guarded = int32(guarded)

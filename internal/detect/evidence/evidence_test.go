@@ -129,6 +129,8 @@ func TestWhatProvesNothingPagesNobody(t *testing.T) {
 		}},
 		{"a path that fails most of the time", func(int64) (float64, float64) { return 60, 0.8 }, always(60, 0.85)},
 		{"a path that always fails, from the first minute on", func(int64) (float64, float64) { return 60, 1 }, always(60, 1)},
+		{"a path of which few requests are made, all of which fail", func(int64) (float64, float64) { return 1, 1 }, always(1, 1)},
+		{"the same, half of them", func(int64) (float64, float64) { return 1, 0.5 }, always(1, 0.5)},
 		{"a rate that swings by three over the day", func(m int64) (float64, float64) {
 			return 900, 0.002 * math.Exp(0.55*math.Sin(float64(m)*2*math.Pi/day))
 		}, func(i int) (float64, float64) { return 900, 0.002 * math.Exp(0.55*math.Sin(float64(i)*2*math.Pi/day)) }},
@@ -309,6 +311,21 @@ func TestRareRequestsAreLearnedAndHoldUp(t *testing.T) {
 	}
 }
 
+// Points of five minutes, as exporters of cloud metrics send them: the minutes in between are empty.
+func TestSparsePointsAreLearned(t *testing.T) {
+	for _, share := range []float64{1, 0.4, 0.02} {
+		k, r := newKey(), draws(12)
+		for i := range int64(2 * day / 5) {
+			n := 1 + r.poisson(5)
+			k.Observe(2+5*i, n, min(n, r.poisson(float64(n)*share)))
+			if k.Score() >= 0 {
+				t.Errorf("%.0f%% failing since ever: minute %d: %s", 100*share, 2+5*i, k.Explain(evidence.Words{Things: "requests", Bad: "failed"}))
+				break
+			}
+		}
+	}
+}
+
 func TestTicketsAreJudgedAsArrivals(t *testing.T) {
 	m := evidence.Arrivals()
 	k, r := evidence.New(&m, monthly, 0, nil), draws(2)
@@ -359,7 +376,7 @@ func TestASeasonMakesKeysKeen(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	k, r := newKey(), draws(1)
-	if s := k.Explain(evidence.Words{}).Sentence; !strings.Contains(s, "nothing is concluded") {
+	if s := k.Explain(evidence.Words{}).Sentence; !strings.Contains(s, "too little to conclude") {
 		t.Errorf("a new key says %q", s)
 	}
 	feed(k, r, 0, 3*day, 300, 0.003)

@@ -59,7 +59,7 @@ func (k *Key) ago(back int) (n, f uint64, ok bool) {
 
 func (k *Key) sentence(w Words, e Excess, score float64) string {
 	if !k.Ready() {
-		return fmt.Sprintf("watched for %d minutes, of the first %d nothing is concluded", k.minute-k.born, k.model.Blind)
+		return fmt.Sprintf("watched for %s, too little to conclude anything", minutes(int(k.minute-k.born)))
 	}
 	var b strings.Builder
 	if k.model.Unbounded {

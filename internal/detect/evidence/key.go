@@ -13,8 +13,9 @@ type Key struct {
 	minute int64 // the open one
 	n, f   uint64
 
-	learned learner
-	null    null
+	learned   learner
+	null      null
+	refreshed int64 // the minute in which the null was renewed
 	// What the closed minutes prove, for each alternative: with the cap, and without it for the guard.
 	capped, bare [alternatives]float64
 	guarded      int32 // for how many minutes learning has been held
@@ -79,6 +80,9 @@ func (k *Key) Advance(minute int64) {
 		k.learn()
 	}
 	k.minute, k.n, k.f = minute, 0, 0
+	if k.minute/5 != k.refreshed/5 {
+		k.refresh() // nothing that is learned moves faster
+	}
 }
 
 func slot(minute int64) int { return int(((minute % keep) + keep) % keep) }
@@ -86,7 +90,7 @@ func slot(minute int64) int { return int(((minute % keep) + keep) % keep) }
 // close lets the open minute prove what it can and puts it among the last ones.
 func (k *Key) close() {
 	i := slot(k.minute)
-	if k.n > 0 && k.minute-k.born >= int64(k.model.Blind) {
+	if k.n > 0 && k.Ready() {
 		c, b := k.proven(true)
 		copy(k.before[1:], k.before[:])
 		k.before[0] = sum(&c)
@@ -96,9 +100,6 @@ func (k *Key) close() {
 	k.ns[i], k.fs[i] = clip(k.n), clip(k.f)
 	k.left[i] = k.guarded > 0 && log10Sum(&k.bare) > k.model.GuardForget && k.bad(float64(k.n), float64(k.f))
 	k.scores[i] = int8(math.Round(10 * max(-12, min(12, log10Sum(&k.capped)))))
-	if k.minute%5 == 0 {
-		k.refresh()
-	}
 }
 
 func clip(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
@@ -153,15 +154,18 @@ func log10Sum(r *[alternatives]float64) float64 { return math.Log10(max(sum(r), 
 // Score is the evidence in decades: at 0 and above the key is abnormal, and would be so by chance no more often than its
 // share of the budget allows. It includes the open minute.
 func (k *Key) Score() float64 {
-	if k.n == 0 || k.minute-k.born < int64(k.model.Blind) {
+	if k.n == 0 || !k.Ready() {
 		return log10Sum(&k.capped)
 	}
 	c, _ := k.proven(false)
 	return log10Sum(&c)
 }
 
-// Ready tells whether the key is old enough to prove anything.
-func (k *Key) Ready() bool { return k.minute-k.born >= int64(k.model.Blind) }
+// Ready tells whether the key knows enough to prove anything: half an hour, and as much as it was taken to have seen before its
+// first minute. Else a path with few requests, all of which have always failed, would be held against that guess.
+func (k *Key) Ready() bool {
+	return k.minute-k.born >= int64(k.model.Blind) && k.learned.n >= k.model.PriorExposure
+}
 
 // Level is what is usual at this hour, Tolerated what is accepted.
 func (k *Key) Level() float64     { return k.null.level }

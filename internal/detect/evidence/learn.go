@@ -99,9 +99,10 @@ func (l *learner) drift(m *Model) float64 {
 	return sd
 }
 
-// refresh renews the null from what was learned. It runs every five minutes: nothing that is learned moves faster.
+// refresh renews the null from what was learned.
 func (k *Key) refresh() {
 	m, l := k.model, &k.learned
+	k.refreshed = k.minute
 	c := max(m.Tolerance, math.Exp(min(20, m.DriftSDs*l.drift(m))))
 	if k.minute-k.born < day {
 		c = max(c, m.FirstDay)

@@ -24,7 +24,7 @@ func run() error {
 	flag.Parse()
 	progress := func(s string) { fmt.Fprintln(os.Stderr, s) }
 	if *sensitivity {
-		return evidencebench.Sensitivity(os.Stdout, 10, 5, progress)
+		return evidencebench.Sensitivity(os.Stdout, 7, 4, progress)
 	}
 	r := evidencebench.Full
 	r.Seeds, r.Progress = *seeds, progress
