@@ -213,8 +213,10 @@ func (d *Detector) command(cs []incident.Command) {
 		if c.Type == incident.CommandMerge && (into == nil || into == x || !into.Inc.State.Open()) {
 			continue
 		}
+		open := x.Inc.State.Open()
 		d.advance(x, d.at, []incident.Command{c})
 		switch {
+		case !open: // it could only be reopened
 		case x.Inc.State == incident.Dismissed && c.Type == incident.CommandDismiss:
 			x.ByPerson = true
 		case x.Inc.State == incident.Merged && into != nil:

@@ -25,33 +25,34 @@ type points struct {
 	recovered time.Duration
 }
 
-// weigh lets each high_impact rule weigh the incident. A finding whose own rule says page or critical needs no weighing.
+// weigh lets each high_impact rule weigh the incident; the one that it comes closest to, or exceeds by most, speaks. A
+// finding whose own rule says page or critical needs no weighing.
 func (d *Detector) weigh(x *tracked, now time.Time) (best points) {
 	best.recovered = defaultRecovered
-	held := false
+	var by *rule.HighImpact
 	for _, r := range d.rules {
 		p, ok := r.Params.(*rule.HighImpact)
 		if !ok || !d.concerns(x, p) {
 			continue
 		}
 		sum, why := d.evidence(x, p, now)
-		if best.rule != nil && sum < best.sum {
-			continue
+		if by == nil || sum*by.Declare >= best.sum*p.Declare { // each counts in points of its own
+			by, best = p, points{rule: r, sum: sum, why: why, recovered: p.Recovered.Std()}
 		}
-		best = points{rule: r, sum: sum, why: why, recovered: p.Recovered.Std()}
-		if sum >= p.Declare {
-			if x.Ready.IsZero() {
-				x.Ready = now
-			}
-			held = now.Sub(x.Ready) >= r.For.Std()
-			best.severity = incident.Major
-			if sum >= p.Critical {
-				best.severity = incident.Critical
-			}
-		} else {
-			x.Ready = time.Time{}
-			held = false
+	}
+	held := false
+	switch {
+	case by != nil && best.sum >= by.Declare:
+		if x.Ready.IsZero() {
+			x.Ready = now
 		}
+		held = now.Sub(x.Ready) >= best.rule.For.Std()
+		best.severity = incident.Major
+		if best.sum >= by.Critical {
+			best.severity = incident.Critical
+		}
+	case by != nil:
+		x.Ready = time.Time{}
 	}
 	best.declare = held
 	if !held && x.Inc.State == incident.Suspected {
