@@ -54,12 +54,14 @@ func newSchema(lc fx.Lifecycle, stop fx.Shutdowner, db *clickhouse.DB, pager *se
 	health := pager.From("schema")
 	background(lc, stop, logger, "schema", func(ctx context.Context) error {
 		migrated := false
+		down := complaint{logger: logger, what: "ClickHouse"}
 		for {
 			err := s.look(ctx, db, &migrated, logger)
 			if err != nil && !clickhouse.Retryable(err) && !migrated && ctx.Err() == nil {
 				return err // a schema we do not know: another attempt will not change that
 			}
 			if ctx.Err() == nil {
+				down.look(err, time.Now())
 				detail := ""
 				if err != nil {
 					detail = err.Error()

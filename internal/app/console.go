@@ -157,6 +157,11 @@ func stored(values map[string][]byte, id string) (out []respond.Record) {
 
 func delivery(r *respond.Record) console.Delivery {
 	d := console.Delivery{Incident: r.Incident, Receiver: r.Receiver + " (" + r.Kind + ")", Action: string(r.Want.Status), Outcome: "delivered", At: r.CreatedAt}
+	for _, t := range []time.Time{r.EditedAt, r.ClosedAt} { // what it was told last
+		if t.After(d.At) {
+			d.At = t
+		}
+	}
 	switch {
 	case r.Joined != "":
 		d.Outcome = "part of a summary"

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/pipeline"
 	"github.com/tocsin-project/tocsin/internal/respond/receivers"
 	"github.com/tocsin-project/tocsin/internal/respond/route"
+	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/strictyaml"
 	"github.com/tocsin-project/tocsin/pipelines"
@@ -32,30 +34,59 @@ type Files struct {
 func LoadFiles(c *Config) (*Files, error) {
 	f := &Files{Catalogue: catalogue.Empty()}
 	var errs strictyaml.Errors
-	keep := func(what string, err error) {
+	keep := func(what, dir string, err error) {
 		if err != nil {
+			below(dir, err)
 			errs.Add(strictyaml.Pos{File: what}, err)
 		}
 	}
 	var err error
 	f.Pipelines, err = pipeline.Load(c.dir(c.Files.Pipelines, pipelines.FS))
-	keep("pipelines", err)
+	if err == nil && len(f.Pipelines.Pipelines) == 0 {
+		err = empty(c.path(c.Files.Pipelines), "pipeline")
+	}
+	keep("pipelines", c.path(c.Files.Pipelines), err)
 	if err == nil {
 		f.Sources, err = decode.Sources(f.Pipelines)
-		keep("pipelines", err)
+		keep("pipelines", c.path(c.Files.Pipelines), err)
 	}
 	f.Rules, err = rule.LoadFS(c.dir(c.Files.Rules, rules.FS), ".")
-	keep("rules", err)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(f.Rules.Groups) == 0 {
+		err = empty(c.path(c.Files.Rules), "rule")
+	}
+	keep("rules", c.path(c.Files.Rules), err)
 	f.Routes, f.RoutesDir, err = loadRoutes(c)
-	keep("routes", err)
+	keep("routes", "", err)
 	if c.Files.Catalogue != "" {
 		f.Catalogue, err = catalogue.Load(c.path(c.Files.Catalogue))
-		keep("catalogue", err)
+		keep("catalogue", "", err)
 	}
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+// below makes the places of mistakes in the files of a folder places that an editor finds.
+func below(dir string, err error) {
+	var es strictyaml.Errors
+	if dir == "" || !errors.As(err, &es) {
+		return
+	}
+	for _, e := range es {
+		if e.File != "" && !filepath.IsAbs(e.File) {
+			e.File = filepath.Join(dir, e.File)
+		}
+	}
+}
+
+// empty says that a folder has nothing to go by: a Tocsin that reads or judges nothing because of a mistyped name would
+// look healthy for ever.
+func empty(dir, what string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s holds no %s", dir, what)
 }
 
 func loadRoutes(c *Config) (*route.Config, string, error) {
@@ -98,12 +129,21 @@ func CheckConfig(file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	good := "all files are good"
+	if file != "" {
+		places, err := newPlaces(c, f)
+		if err != nil {
+			good += "; but the daemon would not start here, because a receiver can't be built:\n" + err.Error()
+		} else if _, err := selfpage.Select(places, c.SelfPage.Receivers); err != nil {
+			return nil, err
+		}
+	}
 	ruleCount := len(f.Rules.Rules())
 	return []string{
 		fmt.Sprintf("pipelines: %d", len(f.Pipelines.Pipelines)),
 		fmt.Sprintf("rules: %d in %d groups, revision %s", ruleCount, len(f.Rules.Groups), f.Rules.Revision),
 		fmt.Sprintf("receivers: %d", len(f.Routes.Receivers)),
 		fmt.Sprintf("catalogue: %d services, %d resources, %d areas", len(f.Catalogue.Services), len(f.Catalogue.Resources), len(f.Catalogue.Areas)),
-		"all files are good",
+		good,
 	}, nil
 }

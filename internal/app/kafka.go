@@ -63,9 +63,11 @@ func newTopics(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client 
 	health := pager.From("topics")
 	made := false
 	background(lc, stop, logger, "topics", func(ctx context.Context) error {
+		down := complaint{logger: logger, what: "Kafka"}
 		for {
 			err := t.look(ctx, c, f.Pipelines.Topics(), client, &made)
 			if ctx.Err() == nil {
+				down.look(err, time.Now())
 				detail := ""
 				if err != nil {
 					detail = err.Error()
