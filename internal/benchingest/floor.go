@@ -97,7 +97,7 @@ func eachSpan(b []byte, resource, span func([]byte)) {
 			return
 		}
 		eachField(rs, func(n protowire.Number, x []byte) {
-			switch n {
+			switch int(n) {
 			case 1:
 				resource(x)
 			case 2:

@@ -142,7 +142,7 @@ func TestTestsOfRulesAndPipelines(t *testing.T) {
 			t.Errorf("a folder of both: %d, no %q in\n%s%s", got.code, want, got.out, got.err)
 		}
 	}
-	write(t, filepath.Join(dir, "pipelines/tickets.yaml"), "name: tickets\ntopic: t\nstream: requests\ndecoder: json\n")
+	write(t, filepath.Join(dir, "pipelines", "tickets.yaml"), "name: tickets\ntopic: t\nstream: requests\ndecoder: json\n")
 	if got = call(t, Env{}, "test", dir); got.code != 1 || !strings.Contains(got.out, "FAIL  "+dir+"/pipelines: its tests can't all be run\n      tickets_test.yaml:2:5: ") || !strings.Contains(got.out, "ok    "+dir+"/rules/") {
 		t.Errorf("a broken one: %+v", got)
 	}

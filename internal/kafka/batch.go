@@ -161,7 +161,7 @@ func decompress(codec int8, b, out []byte) ([]byte, error) {
 		if out = out[:len(out)+n]; len(out) > maxBatchBytes {
 			return nil, fmt.Errorf("%w: more than %d MiB decompressed", errTooLarge, maxBatchBytes>>20)
 		}
-		if err == io.EOF { //nolint:errorlint // as io.Reader says; a wrapped one is a broken frame
+		if err == io.EOF { // as io.Reader says; a wrapped one is a broken frame
 			return out, nil
 		}
 		if err != nil {

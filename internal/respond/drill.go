@@ -46,7 +46,7 @@ func Drill(ctx context.Context, o Options, labels map[string]string) ([]DrillRes
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(runCtx) }()
-	defer func() { stop(); _ = <-ended }()
+	defer func() { stop(); <-ended }() //nolint:errcheck // it was told to stop
 
 	results := map[string]*DrillResult{}
 	settle := func(ctx context.Context, status Status, note func(d *DrillResult, done bool)) error {
