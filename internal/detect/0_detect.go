@@ -81,6 +81,7 @@ type Loop struct {
 	number   uint64 // of the last tick
 	hold     hold
 	unsaved  *round // evaluated, but its commit has not been seen to succeed
+	last     *Tick  // that this loop committed; nil before the first
 	health   healthBox
 }
 
@@ -116,6 +117,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
+			l.leave(ctx)
 			return nil
 		case errors.Is(err, ErrSuperseded):
 			l.health.superseded(err)
@@ -137,9 +139,30 @@ func (l *Loop) Run(ctx context.Context) error {
 		wait := l.cfg.Poll << min(failures, 4)
 		select {
 		case <-ctx.Done():
+			l.leave(ctx)
 			return nil
 		case <-time.After(min(wait, max(5*time.Second, l.cfg.Poll))):
 		}
+	}
+}
+
+// leaveWithin bounds the last write of a loop that was told to end.
+const leaveWithin = 5 * time.Second
+
+// leave stores the state after the last tick, so that the next detector has nothing to replay. Mostly it has other rules
+// than this one: what those would have concluded from ticks that are done is in no log, so nobody would be paged for it.
+func (l *Loop) leave(ctx context.Context) {
+	if l.unsaved != nil || l.last == nil || l.last.Number != l.number || l.number%uint64(l.cfg.CheckpointEvery) == 0 {
+		return
+	}
+	state, err := l.detector.Snapshot()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+		defer cancel()
+		err = l.timeline.Commit(ctx, *l.last, Outputs{Checkpoint: state})
+	}
+	if err != nil {
+		l.cfg.Logger.Warn("leaving without a checkpoint: the next detector replays", "tick", l.number, "err", err)
 	}
 }
 
@@ -310,6 +333,7 @@ func (l *Loop) save(ctx context.Context, r *round) error {
 	if l.cfg.Commands != nil && len(r.tick.Commands) > 0 {
 		l.cfg.Commands.Done(r.tick.Commands)
 	}
+	l.last = &r.tick
 	l.health.committed(&r.tick)
 	l.cfg.Metrics.concluded(&r.out)
 	for _, e := range r.out.Events {

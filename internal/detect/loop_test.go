@@ -185,6 +185,9 @@ func TestLoopJudgesWhatIsCompleteAndSurvivesRestartsAndErrors(t *testing.T) {
 			tl.SetProgress(at(time.Duration(m+1)*time.Minute), at(time.Duration(m+1)*time.Minute))
 			if m%5 == 0 {
 				if stop != nil {
+					f.mu.Lock()
+					f.before["commit"] = m / 5 % 2 // without its last checkpoint there is something to replay
+					f.mu.Unlock()
 					if err := stop(); err != nil {
 						t.Fatal(err)
 					}
@@ -203,6 +206,38 @@ func TestLoopJudgesWhatIsCompleteAndSurvivesRestartsAndErrors(t *testing.T) {
 		}
 		if f.failed == 0 {
 			t.Error("nothing failed")
+		}
+	})
+}
+
+// A restart with stricter rules must not conclude from ticks that are done what then stands in no log: nobody would be
+// paged for it.
+func TestOtherRulesConcludeNothingInSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		strict := strings.Replace(quick, "accounts: 1000, services: 1", "accounts: 1000, services: 1, for: 10s", 1)
+		lax := strings.Replace(strict, "above: 10%", "above: 90%", 1)
+		tl := memory.New()
+		failing(tl, t0, at(5*time.Minute))
+		tl.SetProgress(at(5*time.Minute), at(5*time.Minute))
+		run := func(rules string) {
+			tl = tl.Again()
+			_, stop := start(t, tl, parseRules(t, rules), nil)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run(lax)
+		if got := log(tl); len(got) > 0 {
+			t.Fatalf("the lax rule concludes %v", got)
+		}
+		failing(tl, at(5*time.Minute), at(10*time.Minute))
+		tl.SetProgress(at(10*time.Minute), at(10*time.Minute))
+		run(strict)
+		got := strings.Join(log(tl), "\n")
+		if !strings.Contains(got, " 1 suspected ") || !strings.Contains(got, " declared declared ") {
+			t.Errorf("the log with the stricter rule:\n%s", got)
 		}
 	})
 }

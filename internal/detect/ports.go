@@ -97,6 +97,7 @@ type Timeline interface {
 	// number was stored before, by a lower epoch, that one is returned (compare Inputs.Tick with what was asked); a higher
 	// epoch is ErrSuperseded.
 	Claim(ctx context.Context, t Tick) (Inputs, error)
-	// Commit stores the outputs under the tick's token. It may be repeated with the same outputs.
+	// Commit stores the outputs under the tick's token. It may be repeated with the same outputs, and for the last tick
+	// with a checkpoint alone, where the first time had none.
 	Commit(ctx context.Context, t Tick, o Outputs) error
 }

@@ -149,6 +149,9 @@ func (t *Timeline) Commit(_ context.Context, tick detect.Tick, o detect.Outputs)
 	if mine := max(t.epoch, tick.Epoch); p.epoch > mine {
 		return fmt.Errorf("commit tick %d under epoch %d: epoch %d: %w", tick.Number, mine, p.epoch, detect.ErrSuperseded)
 	}
+	if tick.Number == p.done && p.checkpointTick < p.done {
+		p.keep(tick.Number, o.Checkpoint)
+	}
 	if tick.Number <= p.done {
 		return nil
 	}
@@ -159,18 +162,24 @@ func (t *Timeline) Commit(_ context.Context, tick detect.Tick, o detect.Outputs)
 		p.events = append(p.events, e)
 	}
 	p.done, p.head = tick.Number, tick
-	if len(o.Checkpoint) > 0 {
-		p.checkpoint, p.checkpointTick = slices.Clone(o.Checkpoint), tick.Number
-		for n := range p.ticks {
-			if n < tick.Number { // the last one stays: a repeated claim asks for it
-				delete(p.ticks, n)
-			}
-		}
-	}
+	p.keep(tick.Number, o.Checkpoint)
 	if p.forget {
 		delete(p.ticks, tick.Number-1)
 	}
 	return nil
+}
+
+// keep takes a checkpoint, if it is one, instead of what came before it.
+func (p *past) keep(number uint64, checkpoint []byte) {
+	if len(checkpoint) == 0 {
+		return
+	}
+	p.checkpoint, p.checkpointTick = slices.Clone(checkpoint), number
+	for n := range p.ticks {
+		if n < number { // the last one stays: a repeated claim asks for it
+			delete(p.ticks, n)
+		}
+	}
 }
 
 // Resume returns the checkpoint and the ticks after it.

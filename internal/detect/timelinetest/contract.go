@@ -355,11 +355,20 @@ func checkpoint(t *testing.T, s Subject) {
 		}
 		d.step(o)
 	}
-	r := lead(t, s).resume()
+	d = lead(t, s)
+	r := d.resume()
 	if r.CheckpointTick != 3 || r.Unfinished || len(r.Ticks) != 2 {
 		t.Fatalf("resume from tick %d with %d ticks, unfinished %v; want from 3 with 2, done", r.CheckpointTick, len(r.Ticks), r.Unfinished)
 	}
 	same(t, "checkpoint", []byte{2, 0, 255, '\''}, r.Checkpoint)
 	same(t, "cells after the checkpoint", []signal.Cell{cell(30, k, 4, 0)}, r.Ticks[0].Cells)
 	same(t, "cells of the last tick", []signal.Cell{cell(40, k, 5, 0)}, r.Ticks[1].Cells)
+	// Who leaves stores a checkpoint for the last tick, which is done already.
+	last := r.Ticks[1].Tick
+	d.commit(last, detect.Outputs{Checkpoint: []byte("left")})
+	r = d.resume()
+	if r.CheckpointTick != last.Number || r.Unfinished || len(r.Ticks) != 0 {
+		t.Errorf("resume from tick %d with %d ticks, unfinished %v; want from %d with none", r.CheckpointTick, len(r.Ticks), r.Unfinished, last.Number)
+	}
+	same(t, "the last checkpoint", []byte("left"), r.Checkpoint)
 }
