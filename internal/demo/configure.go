@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tocsin-project/tocsin/rules"
 )
@@ -24,7 +25,9 @@ func (d *Demo) configure(context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.api = newAPI("http://" + listen)
+	if d.api = newAPI("http://" + listen); listen != d.Listen && !strings.HasSuffix(d.Listen, ":0") {
+		d.screen.line("            %s is taken, so the command line needs --url=%s", d.Listen, d.api.base)
+	}
 	routes, err := fs.ReadFile(rules.FS, "routes.yaml")
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ type Demo struct {
 	kafka     *kafka.Client
 	PagerDuty *pagerduty.Server
 	Slack     *slack.Server
-	daemon    *daemon
+	daemon    atomic.Pointer[daemon] // tests replace it while the demo plays
 	api       *api
 	follower  *follower
 	judged    atomic.Int64
@@ -65,6 +65,9 @@ type Demo struct {
 
 // Start brings everything up, in the order of its needs, and says so.
 func Start(ctx context.Context, o Options) (_ *Demo, err error) {
+	if err := checkListen(o.Listen); err != nil {
+		return nil, err
+	}
 	d := &Demo{Options: o, screen: newScreen(o.Out)}
 	defer func() {
 		if err != nil {
@@ -236,21 +239,24 @@ func (d *Demo) StartDaemon(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	logFile := filepath.Join(d.Dir, "daemon.log")
-	if d.daemon, err = startDaemon(d.Binary, d.configFile(), logFile); err != nil {
+	child, err := startDaemon(d.Binary, d.configFile(), d.logFile())
+	if err != nil {
 		return err
 	}
+	d.daemon.Store(child)
 	starting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := d.api.waitReady(starting, d.daemon.done); err != nil {
-		return fmt.Errorf("the daemon did not become ready: %w; its log is %s", err, logFile)
+	if err := d.api.waitReady(starting, child.done); err != nil {
+		return fmt.Errorf("the daemon did not become ready: %w; its log is %s", err, d.logFile())
 	}
 	d.screen.step(began, "Tocsin is ready, its console is %s", d.api.base)
 	return nil
 }
 
+func (d *Demo) logFile() string { return filepath.Join(d.Dir, "daemon.log") }
+
 // KillDaemon ends the daemon as a crash would.
-func (d *Demo) KillDaemon() { d.daemon.kill() }
+func (d *Demo) KillDaemon() { d.daemon.Load().kill() }
 
 // Close stops everything that runs, the daemon first.
 func (d *Demo) Close() {
@@ -261,8 +267,8 @@ func (d *Demo) Close() {
 			d.logger.Error("stopping failed", "part", what, "err", err)
 		}
 	}
-	if d.daemon != nil {
-		note("daemon", d.daemon.stop(ctx))
+	if child := d.daemon.Load(); child != nil {
+		note("daemon", child.stop(ctx))
 	}
 	if d.engine != nil {
 		note("ClickHouse", d.engine.Stop(ctx))
@@ -284,14 +290,23 @@ func (d *Demo) Close() {
 	}
 }
 
+// checkListen refuses an address before anything is started for it.
+func checkListen(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q is not host:port", listen)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--listen %q is not on loopback: whoever reaches the demo's console may give it orders", listen)
+	}
+	return nil
+}
+
 // freePort finds a port when the usual one is taken, by another demo most likely.
 func freePort(listen string) (string, error) {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		host, _, splitErr := net.SplitHostPort(listen)
-		if splitErr != nil {
-			return "", fmt.Errorf("--listen %q is not host:port", listen)
-		}
+		host, _, _ := net.SplitHostPort(listen)
 		if l, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
 			return "", fmt.Errorf("finding a port for the console: %w", err)
 		}

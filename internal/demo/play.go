@@ -14,7 +14,11 @@ import (
 func (d *Demo) Play(ctx context.Context) error {
 	d.screen.line("")
 	d.screen.line("%s: %s", d.Scenario.Name, d.Scenario.Title)
-	d.screen.line("%s to %s UTC, seed %d, as fast as Tocsin keeps up", d.Scenario.Start.Format("2 January 2006 15:04"), d.Scenario.End.Format("15:04"), d.Seed)
+	pace := "as fast as Tocsin keeps up"
+	if d.Speed > 0 {
+		pace = fmt.Sprintf("%g times real time", d.Speed)
+	}
+	d.screen.line("%s to %s UTC, seed %d, %s", d.Scenario.Start.Format("2 January 2006 15:04"), d.Scenario.End.Format("15:04"), d.Seed, pace)
 	d.screen.line("")
 	g, gctx := errgroup.WithContext(ctx)
 	done := make(chan struct{})
@@ -31,13 +35,15 @@ const (
 	// tail is how much before the end of the scenario all has been judged: what an idle partition's watermark, the
 	// detector's grace and the last slice leave.
 	tail = time.Minute
+	// goneAfter is for how long the daemon may be gone before the demo ends: tests kill it and start it again.
+	goneAfter = 5 * time.Second
 	// stuckAfter ends a demo that goes nowhere with a line that says so.
 	stuckAfter = 2 * time.Minute
 )
 
 // follow shows what happens until all that was produced has been judged.
 func (d *Demo) follow(ctx context.Context, produced <-chan struct{}) error {
-	began, moved := time.Now(), time.Now()
+	began, moved, alive := time.Now(), time.Now(), time.Now()
 	var at time.Time
 	for {
 		s, err := d.api.Status(ctx)
@@ -59,6 +65,11 @@ func (d *Demo) follow(ctx context.Context, produced <-chan struct{}) error {
 				}
 			}
 		default:
+		}
+		if d.daemon.Load().running() {
+			alive = time.Now()
+		} else if time.Since(alive) > goneAfter {
+			return d.ended()
 		}
 		if time.Since(moved) > stuckAfter {
 			return d.stuck(s.Problems)

@@ -45,6 +45,15 @@ func startDaemon(binary, config, logFile string) (*daemon, error) {
 	return d, nil
 }
 
+func (d *daemon) running() bool {
+	select {
+	case <-d.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // kill ends it as a crash would.
 func (d *daemon) kill() {
 	_ = d.cmd.Process.Kill()

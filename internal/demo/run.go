@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func Run(ctx context.Context, o Options, exit bool) error {
 	case err != nil:
 		return err
 	}
-	if err := d.Summary(ctx); err != nil {
+	if err := d.Summary(ctx, exit); err != nil {
 		return err
 	}
 	d.screen.line("Took %.0f s.", time.Since(began).Seconds())
@@ -32,7 +33,12 @@ func Run(ctx context.Context, o Options, exit bool) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-d.daemon.done:
-		return fmt.Errorf("the daemon ended by itself; its log is in %s", d.Dir)
+	case <-d.daemon.Load().done:
+		return d.ended()
 	}
+}
+
+// ended is why nothing can go on without the daemon.
+func (d *Demo) ended() error {
+	return fmt.Errorf("the daemon ended by itself (%w); its log is %s", cmp.Or(d.daemon.Load().err, errEnded), d.logFile())
 }

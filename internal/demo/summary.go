@@ -9,8 +9,16 @@ import (
 	"github.com/tocsin-project/tocsin/internal/incident"
 )
 
-// Summary tells what was declared and why, from what Tocsin itself stored and what the stand-ins received.
-func (d *Demo) Summary(ctx context.Context) error {
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// Summary tells what was declared and why, from what Tocsin itself stored and what the stand-ins received, and
+// unless all of it ends now, where to look.
+func (d *Demo) Summary(ctx context.Context, ends bool) error {
 	list, err := d.api.Incidents(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the incidents for the summary: %w", err)
@@ -51,9 +59,16 @@ func (d *Demo) Summary(ctx context.Context) error {
 		}
 	}
 	p("%s", strings.Repeat("─", 78))
-	p("PagerDuty   %d alerts opened, %d repeats of their keys    %s", alerts, repeats, d.PagerDuty.Base)
-	p("Slack       %d messages in the channel, %d in threads     %s", roots, replies, d.Slack.Base)
-	p("Console     %s", d.api.base)
+	pages := fmt.Sprintf("%s opened, %s of their keys", counted(alerts, "alert"), counted(repeats, "repeat"))
+	posts := fmt.Sprintf("%s in the channel, %d in threads", counted(roots, "message"), replies)
+	if ends { // addresses would be of what is gone when they are read
+		p("PagerDuty   %s", pages)
+		p("Slack       %s", posts)
+		return nil
+	}
+	p("PagerDuty   %-42s %s", pages, d.PagerDuty.Base)
+	p("Slack       %-42s %s", posts, d.Slack.Base)
+	p("Console     %-42s %s", "", d.api.base)
 	p("ClickHouse  curl 'http://%s/?database=tocsin' -d \"SELECT * FROM incidents FORMAT Vertical\"", d.engine.Addr())
 	return nil
 }
