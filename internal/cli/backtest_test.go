@@ -46,15 +46,17 @@ func TestBacktestChecksAllFoldersFirst(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "set", "good")
 	write(t, filepath.Join(good, "events.jsonl"), events)
+	write(t, filepath.Join(dir, "deep", "er", "one", "events.jsonl"), events)
 	labels := filepath.Join(dir, "labels")
 	write(t, filepath.Join(labels, "events.jsonl"), events)
 	write(t, filepath.Join(labels, "labels.yaml"), "incidents: [{colour: red, start: yesterday}]\n")
 	catalogue := filepath.Join(dir, "catalogue")
 	write(t, filepath.Join(catalogue, "events.jsonl"), events)
 	write(t, filepath.Join(catalogue, "catalogue.yaml"), "services: {}\n")
-	got := call(t, Env{}, "backtest", good, filepath.Join(dir, "none"), filepath.Join(dir, "set"), labels, catalogue)
+	got := call(t, Env{}, "backtest", good, filepath.Join(dir, "none"), filepath.Join(dir, "set"), filepath.Join(dir, "deep"), labels, catalogue)
 	for _, want := range []string{
 		"none has no events.jsonl", "set is no recording but holds 1: name each, for example " + good,
+		"deep is no recording but holds 1: name each, for example " + filepath.Join(dir, "deep", "er", "one"),
 		"labels.yaml:1:", "catalogue.yaml:1:",
 	} {
 		if got.code != 1 || !strings.Contains(got.err, want) {

@@ -145,7 +145,10 @@ func group(c *cobra.Command) {
 		if len(args) == 0 {
 			return nil
 		}
-		text := fmt.Sprintf("%s has no command %q", c.CommandPath(), args[0])
+		text := fmt.Sprintf("no command %q", args[0])
+		if c.HasParent() {
+			text = fmt.Sprintf("%s has no command %q", c.CommandPath(), args[0])
+		}
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			text += ", perhaps you mean " + strings.Join(near, " or ")
 		}

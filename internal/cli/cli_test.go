@@ -47,7 +47,7 @@ func TestWrongCalls(t *testing.T) {
 		{"", 0, ""},
 		{"incident", 0, ""},
 		{"--version", 0, ""},
-		{"incdent", 2, `tocsin has no command "incdent", perhaps you mean incident`},
+		{"incdent", 2, `tocsin: no command "incdent", perhaps you mean incident`},
 		{"incident lst", 2, `tocsin incident has no command "lst", perhaps you mean list`},
 		{"pipeline tru", 2, `perhaps you mean try`},
 		{"--nonsense", 2, "unknown flag: --nonsense; see `tocsin --help`"},
