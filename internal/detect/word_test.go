@@ -19,7 +19,7 @@ func TestRulesOfHighImpactDoNotHoldEachOtherUp(t *testing.T) {
 		"points of another scale first": {generous, enough},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules := quick[:strings.Index(quick, "      - {alert: HighImpact")]
+			rules, _, _ := strings.Cut(quick, "      - {alert: HighImpact")
 			for _, r := range order {
 				rules += "      - " + r + "\n"
 			}
