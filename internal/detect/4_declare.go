@@ -214,6 +214,10 @@ func (d *Detector) command(cs []incident.Command) {
 			continue
 		}
 		open := x.Inc.State.Open()
+		if c.Type == incident.CommandReopen {
+			// Whoever reopens knows of trouble that we do not see: quiet has to last anew before it counts as over.
+			x.Served, x.Quiet = time.Time{}, time.Time{}
+		}
 		d.advance(x, d.at, []incident.Command{c})
 		switch {
 		case !open: // it could only be reopened

@@ -205,6 +205,41 @@ func TestPeoplesWords(t *testing.T) {
 	}
 }
 
+// Whoever reopens knows of trouble that telemetry does not show; the quiet before it must not close the incident at once.
+func TestWhatAPersonReopensStaysOpen(t *testing.T) {
+	p := newBench(t, quick, "").play(5*time.Minute, share(0, "shop")).play(4*time.Minute, share(0.5, "shop"))
+	id := p.open()[0].ID
+	p.play(40*time.Minute, share(0, "shop"))
+	if len(p.open()) != 0 {
+		t.Fatal("it should have been over")
+	}
+	before := p.last()[0]
+	p.command(incident.Command{ID: "r", Type: incident.CommandReopen, Incident: id, By: "ines"})
+	p.play(2*time.Minute, share(0, "shop"))
+	if open := p.open(); len(open) != 1 || open[0].ID != id {
+		t.Fatalf("open after a person reopened it: %+v, before %s", open, before.State)
+	}
+	p.play(time.Hour, share(0, "shop"))
+	if len(p.open()) != 0 {
+		t.Error("it never ends")
+	}
+}
+
+// The sentence under an incident's title says why it is what it is, not what joined it last.
+func TestReasonIsOfTheState(t *testing.T) {
+	p := newBench(t, quick, "").play(5*time.Minute, share(0, "shop", "chat")).play(4*time.Minute, share(0.5, "shop"))
+	in := p.open()[0]
+	var declared string
+	for _, e := range p.Events {
+		if e.Type == incident.EventDeclared && e.Incident == in.ID {
+			declared = e.Reason
+		}
+	}
+	if declared == "" || in.Reason != declared {
+		t.Errorf("%s because %q, declared because %q", in.State, in.Reason, declared)
+	}
+}
+
 func TestMissingStreamsAreNoRecovery(t *testing.T) {
 	p := newBench(t, quick, "").play(5*time.Minute, share(0, "shop")).play(3*time.Minute, share(0.5, "shop"))
 	p.n++

@@ -65,7 +65,11 @@ func (s *stepper) log(t EventType, by, reason string, args ...any) {
 		reason = fmt.Sprintf(reason, args...)
 	}
 	s.i.Sequence++
-	s.i.Reason = reason
+	switch t {
+	case EventSuspected, EventDeclared, EventAcknowledged, EventSeverity, EventMitigated, EventReopened, EventResolved, EventMerged, EventDismissed:
+		s.i.Reason = reason // of the state; what joins and leaves meanwhile explains nothing of it
+	default:
+	}
 	s.relabel()
 	s.events = append(s.events, Event{Incident: s.i.ID, Sequence: s.i.Sequence, At: s.now, Type: t, By: by, Reason: reason, After: s.i})
 }
