@@ -114,6 +114,9 @@ func PathText(p incident.PathImpact) string {
 		verb = "reads"
 	}
 	name := p.Path.Service + "/" + p.Path.Operation
+	if strings.HasPrefix(p.Path.Operation, "/") {
+		name = p.Path.Service + " " + p.Path.Operation // a route brings its own slash
+	}
 	if p.Attributes != "" {
 		name += " (" + p.Attributes.String() + ")"
 	}
