@@ -41,6 +41,7 @@ func TestAWeekOfBacklogPagesNobody(t *testing.T) {
 			t.Errorf("%s %s from %s to %s: %s", in.ID, in.State, in.StartedAt, in.ResolvedAt, in.Title)
 		}
 		t.Errorf("%d incidents were declared, want 2", declared)
+		firstTicks(t, d)
 	}
 	if alerts := d.PagerDuty.State().Alerts; len(alerts) != 0 {
 		t.Errorf("a backlog paged somebody: %s", pretty(t, alerts))
@@ -88,4 +89,20 @@ func produceWeek(t *testing.T, d *Demo, now time.Time) error {
 		}
 	}
 	return flush()
+}
+
+// firstTicks shows how judging began, for a failure's log.
+func firstTicks(t *testing.T, d *Demo) {
+	rows, err := d.conn(t).Query(t.Context(), "SELECT toString(tuple(*)) FROM ticks ORDER BY tick LIMIT 4")
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		if rows.Scan(&s) == nil {
+			t.Log(s[:min(len(s), 1500)])
+		}
+	}
 }

@@ -269,8 +269,12 @@ func (l *Loop) decide(_ context.Context, r *round) error {
 	default:
 		to = minTime(to, from.Add(spanOf(l.steps(buckets(to.Sub(from))))))
 	}
-	l.health.judged(r.progress.Clock, from, r.idle, l.cfg.Now())
-	l.cfg.Metrics.lag.Set(r.progress.Clock.Sub(from).Seconds())
+	// What has been judged, not where the next tick begins: the first one begins at the end, and then finds its past.
+	at := l.detector.Position()
+	l.health.judged(r.progress.Clock, at, r.idle, l.cfg.Now())
+	if !at.IsZero() {
+		l.cfg.Metrics.lag.Set(r.progress.Clock.Sub(at).Seconds())
+	}
 	r.tick = Tick{
 		Number: l.number + 1, Epoch: l.epoch, From: from, To: to, Marks: r.progress.Marks, Clock: r.progress.Clock, Partial: partial,
 		Commands: commands, Rules: l.detector.cfg.Rules.Revision, Catalogue: l.detector.cat.Revision, Binary: l.cfg.Binary,
@@ -334,7 +338,7 @@ func (l *Loop) save(ctx context.Context, r *round) error {
 		l.cfg.Commands.Done(r.tick.Commands)
 	}
 	l.last = &r.tick
-	l.health.committed(&r.tick)
+	l.health.committed(&r.tick, l.detector.Position())
 	l.cfg.Metrics.concluded(&r.out)
 	for _, e := range r.out.Events {
 		if e.Type == incident.EventDeclared {

@@ -80,9 +80,10 @@ func (b *healthBox) judged(clock, position time.Time, idle bool, now time.Time) 
 	})
 }
 
-func (b *healthBox) committed(t *Tick) {
+// committed takes the position from the detector: a first tick ends where judging has not begun.
+func (b *healthBox) committed(t *Tick, position time.Time) {
 	b.update(func(h *Health) {
-		h.Tick, h.To, h.Partial, h.Clock = t.Number, t.To, t.Partial, t.Clock
-		h.Lag = t.Clock.Sub(t.To)
+		h.Tick, h.To, h.Partial, h.Clock = t.Number, position, t.Partial, t.Clock
+		h.Lag = t.Clock.Sub(position)
 	})
 }
