@@ -23,10 +23,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("TOCSIN_DEMO_TESTS") == "off" {
-		fmt.Println("skipped by TOCSIN_DEMO_TESTS=off")
-		os.Exit(0)
-	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(programDir)
 		os.Exit(code)
