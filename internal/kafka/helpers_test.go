@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tocsin-project/tocsin/internal/kafka"
-	"github.com/tocsin-project/tocsin/internal/kafka/realkafka"
+	"github.com/tocsin-project/tocsin/internal/kafka/realkafka/realkafkatest"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal/kafkatest"
 )
@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	// The broker of the contract tests may be a child process shared by all of them.
 	code := m.Run()
-	realkafka.Stop()
+	realkafkatest.Stop()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 func broker(t *testing.T, partitions int) (addr, topic string) {
 	t.Helper()
 	topic = fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
-	if realkafka.Wanted() {
-		addr = realkafka.Addr(t)
+	if realkafkatest.Wanted() {
+		addr = realkafkatest.Addr(t)
 		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,
 			ReplicationFactor: 1}}))
 		return addr, topic
