@@ -2,7 +2,6 @@ package decode
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,21 +9,6 @@ import (
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
-
-// fuzzCases fuzzes a decoder from the cases of its golden file, whose name is the stream.
-func fuzzCases(f *testing.F, decoder, stream string) {
-	seedCases(f, filepath.Join("testdata", decoder, stream+".txt"), plain)
-	fuzz(f, streamOf(f, decoder, stream), decoder)
-}
-
-func FuzzAlertmanager(f *testing.F)        { fuzzCases(f, "alertmanager", "alerts") }
-func FuzzZendesk(f *testing.F)             { fuzzCases(f, "zendesk", "tickets") }
-func FuzzIntercom(f *testing.F)            { fuzzCases(f, "intercom", "tickets") }
-func FuzzCDEvents(f *testing.F)            { fuzzCases(f, "cdevents", "changes") }
-func FuzzCloudEvents(f *testing.F)         { fuzzCases(f, "cloudevents", "changes") }
-func FuzzCloudEventsRequests(f *testing.F) { fuzzCases(f, "cloudevents", "requests") }
-func FuzzGitHub(f *testing.F)              { fuzzCases(f, "github", "changes") }
-func FuzzPagerDuty(f *testing.F)           { fuzzCases(f, "pagerduty", "changes") }
 
 func TestPlainText(t *testing.T) {
 	for in, want := range map[string]string{
@@ -103,13 +87,4 @@ func TestRoutingKeysAreNotKept(t *testing.T) {
 			t.Errorf("%s: no dead letter", record)
 		}
 	}
-}
-
-func FuzzOTLPMetricsJSONGauges(f *testing.F)   { fuzzCases(f, "otlp_metrics_json", "gauges") }
-func FuzzOTLPMetricsJSONRequests(f *testing.F) { fuzzCases(f, "otlp_metrics_json", "requests") }
-func FuzzPrometheus(f *testing.F)              { fuzzCases(f, "prometheus", "gauges") }
-
-func FuzzOTLPMetricsProto(f *testing.F) {
-	seedCases(f, filepath.Join("testdata", "otlp_metrics_proto", "requests.txt"), func(s string) []byte { return fromBase64(f, s) })
-	fuzz(f, "requests", "otlp_metrics_proto")
 }

@@ -1,18 +1,15 @@
 package decode
 
 import (
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -128,87 +125,4 @@ func TestOtherSignalsAreNoSpans(t *testing.T) {
 	if got := run(t, minimal(t, signal.Requests, "otlp_proto", ""), metrics); len(got) != 1 || !strings.HasPrefix(got[0], "dead letter") {
 		t.Errorf("%v", got)
 	}
-}
-
-// Whatever a record holds, a decoder ends, gives only what the vocabulary allows, and the same again.
-func fuzz(f *testing.F, stream signal.Stream, decoder string) {
-	e, _ := ByName(decoder)
-	p := minimal(f, stream, decoder, "")
-	f.Add([]byte(nil))
-	f.Fuzz(func(t *testing.T, value []byte) {
-		read := func(d ingest.Decoder) (out []string) {
-			d.Decode(ingest.Record{Time: time.UnixMilli(1789288985000), Value: value}, func(e signal.Event) {
-				out = append(out, Native(e))
-				if e.Stream() != stream {
-					t.Fatalf("an event of %s", e.Stream())
-				}
-				if r, ok := e.(*signal.Request); ok && (r.Path.Service == "" || r.Path.Operation == "" || r.Count < 1 || r.Count > maxCount || r.Attempt < 1 || r.Outcome >= signal.NumOutcomes) {
-					t.Fatalf("%+v", r)
-				}
-			}, func(d ingest.DeadLetter) { out = append(out, d.Reason+d.Detail) })
-			return out
-		}
-		d := e.New(p)
-		first := read(d)
-		for _, again := range [][]string{read(d), read(e.New(p))} {
-			if strings.Join(first, "\n") != strings.Join(again, "\n") {
-				t.Fatalf("not the same again:\n%v\n%v", first, again)
-			}
-		}
-	})
-}
-
-func seedCases(f *testing.F, file string, decodeBase64 func(string) []byte) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, c := range strings.Split(string(data), "\n> ") {
-		in, _, _ := strings.Cut(c, "\n=\n")
-		_, record, _ := strings.Cut(in, "\n")
-		f.Add(decodeBase64(record))
-	}
-}
-
-func plain(s string) []byte { return []byte(s) }
-
-func FuzzJSONRequests(f *testing.F) {
-	seedCases(f, "testdata/json/requests.txt", plain)
-	fuzz(f, signal.Requests, "json")
-}
-
-func FuzzJSONTickets(f *testing.F) {
-	f.Add([]byte(`{"time":1789288980000,"id":1,"text":"x","tags":["a",2]}`))
-	fuzz(f, signal.Tickets, "json")
-}
-
-func FuzzJSONGauges(f *testing.F) {
-	f.Add([]byte(`{"time":1789288980000,"resource":"r","metric":"m","value":1e400}`))
-	fuzz(f, signal.Gauges, "json")
-}
-
-func FuzzJSONChanges(f *testing.F) {
-	f.Add([]byte(`{"time":1789288980000,"id":"x","kind":"job","phase":"started","dose":0.5}`))
-	fuzz(f, signal.Changes, "json")
-}
-
-func FuzzJSONAlerts(f *testing.F) {
-	f.Add([]byte(`{"alerts":[{"status":"firing","labels":{"a":"b"},"startsAt":"2026-09-13T08:45:00Z"}]}`))
-	fuzz(f, signal.Alerts, "json")
-}
-
-func FuzzOTLPJSON(f *testing.F) {
-	seedCases(f, "testdata/otlp_json/spans.txt", plain)
-	fuzz(f, signal.Requests, "otlp_json")
-}
-
-func FuzzOTLPProto(f *testing.F) {
-	b, err := hex.DecodeString("0a0012")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	e, _ := ByName("otlp_proto")
-	f.Add(fromBase64(f, e.Example))
-	fuzz(f, signal.Requests, "otlp_proto")
 }
