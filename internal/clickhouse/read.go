@@ -88,7 +88,7 @@ type FindingFilter struct {
 
 // Findings returns changes of state of rules, newest first.
 func (r *Reader) Findings(ctx context.Context, f FindingFilter) (out []incident.Transition, err error) {
-	err = r.db.query(ctx, "read findings", queryText("findings.sql"), func(rows driver.Rows) error {
+	err = r.db.query(ctx, "read findings", render("findings.sql", nil), func(rows driver.Rows) error {
 		t, err := scanTransition(rows)
 		out = append(out, t)
 		return err

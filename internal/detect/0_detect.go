@@ -181,36 +181,6 @@ func (l *Loop) start(ctx context.Context) error {
 	return nil
 }
 
-// resume replays the ticks after the newest checkpoint. What they concluded is stored already, but for the last one if
-// its leader did not finish it.
-func (l *Loop) resume(ctx context.Context) error {
-	r, err := l.timeline.Resume(ctx)
-	if err != nil {
-		return err
-	}
-	l.detector, l.number, l.hold, l.unsaved = New(l.cfg.Detector), r.CheckpointTick, hold{}, nil
-	if r.Checkpoint != nil {
-		if err := l.detector.Restore(r.Checkpoint); err != nil {
-			// Of another version: what was open is lost, but what is wrong will be found again.
-			l.cfg.Logger.Error("the checkpoint is of no use, detection begins anew", "tick", r.CheckpointTick, "err", err)
-			l.detector = New(l.cfg.Detector)
-		}
-	}
-	for i, in := range r.Ticks {
-		out := l.detector.Tick(in)
-		l.number = in.Tick.Number
-		if i == len(r.Ticks)-1 && r.Unfinished {
-			if err := l.checkpoint(&out, in.Tick.Number); err != nil {
-				return err
-			}
-			if err := l.save(ctx, &round{tick: in.Tick, in: in, out: out}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // turn is one round of the loop: these are its stages.
 func (l *Loop) turn(ctx context.Context) (worked bool, err error) {
 	if l.unsaved != nil {

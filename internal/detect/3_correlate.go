@@ -29,6 +29,7 @@ const (
 	widespreadMin    = 5
 	widespreadPart   = 0.1
 	widespreadWithin = 2 * time.Minute
+	whyWidespread    = "many services began to fail within two minutes"
 )
 
 // node is a finding as correlation sees it.
@@ -168,7 +169,7 @@ func (c *scene) edge(a, b node) string {
 			}
 		}
 		if apart <= widespreadWithin && c.widespread {
-			return "many services began to fail within two minutes"
+			return whyWidespread
 		}
 	}
 	if apart <= nearOnset && a.key.Attributes != "" && b.key.Attributes != "" && a.key.Resource == "" && b.key.Resource == "" {

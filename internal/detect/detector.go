@@ -43,6 +43,8 @@ type Detector struct {
 	changes []*change
 	inc     []*tracked // open incidents and those that ended a while ago, oldest first
 	seen    []string   // ids of commands that were carried out, oldest first
+	// unplaced asks the next step to look for findings that fire and belong to no incident, as after a restart.
+	unplaced bool
 
 	// Within one step:
 	out   *Outputs
@@ -137,6 +139,7 @@ func (d *Detector) step(t int64) {
 	for _, stage := range []func(int64){
 		d.observe,   // rows into windows
 		d.evaluate,  // windows against rules: findings
+		d.missed,    // and those that fired before this detector began
 		d.correlate, // findings into incidents
 		d.declare,   // incidents through their life
 	} {

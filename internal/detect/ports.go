@@ -78,6 +78,11 @@ type Resume struct {
 	CheckpointTick uint64 // 0: none
 	Ticks          []Inputs
 	Unfinished     bool
+	// What the log says of the ticks that are done, for a detector whose replay comes to something else, because its program
+	// or its rules are others: the newest transition of each finding since the checkpoint, and the newest event of each incident
+	// that is open or ended within the last hour of event time. Findings of high_impact rules are left out.
+	Findings  []incident.Transition
+	Incidents []incident.Event
 }
 
 // ErrSuperseded says that another detector has a higher epoch: stop at once, write nothing.
@@ -91,6 +96,9 @@ type Timeline interface {
 	Lead(ctx context.Context, owner string) (epoch uint64, err error)
 	// Resume reads what a new leader needs.
 	Resume(ctx context.Context) (Resume, error)
+	// Recall is Resume for a detector that cannot read the checkpoint: it gives none, but the ticks of the last window of event
+	// time, and what the log says of the last week.
+	Recall(ctx context.Context, window time.Duration) (Resume, error)
 	// Progress reads the ledger.
 	Progress(ctx context.Context) (Progress, error)
 	// Claim stores the tick with its inputs, under the tick's token, and returns them as stored. If a tick of this

@@ -88,7 +88,7 @@ func (d *Detector) Restore(snapshot []byte) error {
 		return fmt.Errorf("the detector's state has version %d, this program reads %d", s.Version, snapshotVersion)
 	}
 	fresh := New(d.cfg)
-	fresh.began = s.Began
+	fresh.began, fresh.unplaced = s.Began, true
 	fresh.at, fresh.pending, fresh.gauges, fresh.changes, fresh.inc, fresh.seen = s.At, s.Pending, s.Gauges, s.Changes, s.Inc, s.Seen
 	for n, a := range s.Desk {
 		fresh.desk[n] = a

@@ -1,6 +1,4 @@
-SELECT toUnixTimestamp64Milli(at), toString(rule), toString(kind), toString(previous_state), toString(state), toString(service), operation, toString(access), resource, toString(metric), toString(area), attributes,
-    toUnixTimestamp64Milli(active_at), toUnixTimestamp64Milli(fired_at), toUnixTimestamp64Milli(ended_at), value, requests, failures, accounts, labels, annotations,
-    explain, partial
+SELECT {{template "finding_columns"}}
 FROM findings
 WHERE at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
     AND ({rule:String} = '' OR rule = {rule:String})

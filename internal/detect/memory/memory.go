@@ -50,9 +50,11 @@ type past struct {
 	checkpoint     []byte
 	checkpointTick uint64
 	transitions    []incident.Transition
-	events         []incident.Event
-	warnings       []incident.Warning
-	head           detect.Tick
+	// transitionTicks has for each transition the tick that concluded it.
+	transitionTicks []uint64
+	events          []incident.Event
+	warnings        []incident.Warning
+	head            detect.Tick
 }
 
 const streams = 5
@@ -156,6 +158,9 @@ func (t *Timeline) Commit(_ context.Context, tick detect.Tick, o detect.Outputs)
 		return nil
 	}
 	p.transitions = append(p.transitions, o.Transitions...)
+	for range o.Transitions {
+		p.transitionTicks = append(p.transitionTicks, tick.Number)
+	}
 	p.warnings = append(p.warnings, o.Warnings...)
 	for _, e := range o.Events {
 		e.Tick = tick.Number
@@ -175,8 +180,9 @@ func (p *past) keep(number uint64, checkpoint []byte) {
 		return
 	}
 	p.checkpoint, p.checkpointTick = slices.Clone(checkpoint), number
-	for n := range p.ticks {
-		if n < number { // the last one stays: a repeated claim asks for it
+	oldest := p.head.To.Add(-detect.WarmUp)
+	for n, in := range p.ticks {
+		if n < number && in.Tick.To.Before(oldest) { // the last one stays: a repeated claim asks for it
 			delete(p.ticks, n)
 		}
 	}
@@ -187,14 +193,67 @@ func (t *Timeline) Resume(context.Context) (detect.Resume, error) {
 	p := t.past
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := detect.Resume{Checkpoint: slices.Clone(p.checkpoint), CheckpointTick: p.checkpointTick, Unfinished: p.last > p.done}
+	out := p.after(p.checkpointTick)
+	out.Checkpoint = slices.Clone(p.checkpoint)
 	for n := p.checkpointTick + 1; n <= p.last; n++ {
 		if p.ticks[n] == nil {
 			return detect.Resume{}, fmt.Errorf("resume: the inputs of tick %d are forgotten", n)
 		}
 		out.Ticks = append(out.Ticks, *p.ticks[n])
 	}
+	out.Incidents = p.newest(p.head.To.Add(-time.Hour))
 	return out, nil
+}
+
+// Recall returns the ticks of the last window, as far as they are kept.
+func (t *Timeline) Recall(_ context.Context, window time.Duration) (detect.Resume, error) {
+	p := t.past
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := p.last
+	for first > 1 && p.ticks[first-1] != nil && p.ticks[first-1].Tick.To.After(p.head.To.Add(-window)) {
+		first--
+	}
+	out := p.after(0)
+	for n := max(first, 1); n <= p.last; n++ {
+		if p.ticks[n] == nil {
+			return detect.Resume{}, fmt.Errorf("recall: the inputs of tick %d are forgotten", n)
+		}
+		out.Ticks = append(out.Ticks, *p.ticks[n])
+	}
+	out.CheckpointTick = max(first, 1) - 1
+	out.Incidents = p.newest(time.Time{})
+	return out, nil
+}
+
+// after is what the ticks after the given one concluded.
+func (p *past) after(tick uint64) detect.Resume {
+	out := detect.Resume{CheckpointTick: tick, Unfinished: p.last > p.done}
+	seen := map[incident.FindingKey]bool{}
+	for i := len(p.transitions) - 1; i >= 0 && p.transitionTicks[i] > tick; i-- {
+		t := p.transitions[i]
+		k := t.Finding.Key
+		k.Rule = t.Finding.Rule
+		if t.Finding.Kind != "high_impact" && !seen[k] {
+			seen[k] = true
+			out.Findings = append(out.Findings, t)
+		}
+	}
+	return out
+}
+
+// newest is the last event of each incident that is open or ended after since.
+func (p *past) newest(since time.Time) (out []incident.Event) {
+	seen := map[string]bool{}
+	for i := len(p.events) - 1; i >= 0; i-- {
+		e := p.events[i]
+		if !seen[e.Incident] && (e.After.State.Open() || !e.At.Before(since)) {
+			out = append(out, e)
+		}
+		seen[e.Incident] = true
+	}
+	slices.SortFunc(out, func(a, b incident.Event) int { return cmp.Compare(a.Incident, b.Incident) })
+	return out
 }
 
 // EventsAfter returns the incident log of the ticks after the given one that are done, in order.
