@@ -7,6 +7,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -28,7 +29,7 @@ func BenchmarkTick(b *testing.B) {
 		for i := range 2000 {
 			c := signal.Cell{Bucket: at(10 * int(n)), Key: signal.Key{Path: pathOf(fmt.Sprint("s", i))}, Outcomes: [signal.NumOutcomes]uint64{9, 1}}
 			c.Latency.Add(20*time.Millisecond, 10)
-			batch.Cells = append(batch.Cells, c)
+			batch.Cells = append(batch.Cells, ingest.NewCell(c))
 		}
 		f.insert(b, batch)
 		b.StartTimer()
@@ -59,7 +60,9 @@ func BenchmarkInsert(b *testing.B) {
 	store := NewStore(db)
 	batch := requests(0, 0, 50_000)
 	for i := range batch.Cells {
-		batch.Cells[i].Latency.Add(time.Duration(i%100)*time.Millisecond, 10)
+		c := batch.Cells[i].Signal()
+		c.Latency.Add(time.Duration(i%100)*time.Millisecond, 10)
+		batch.Cells[i] = ingest.NewCell(c)
 	}
 	n := int64(0)
 	for b.Loop() {

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -21,11 +23,16 @@ const (
 // keyCache knows which keys the table holds, and their words. It forgets everything when it is full: what is missing
 // is asked for, or stored, again.
 type keyCache struct {
-	mu   sync.Mutex
-	keys map[uint64]signal.Key
+	number uint32 // by which keys know it
+	mu     sync.Mutex
+	keys   map[uint64]signal.Key
 }
 
-func newKeyCache() *keyCache { return &keyCache{keys: map[uint64]signal.Key{}} }
+var keyCaches atomic.Uint32
+
+func newKeyCache() *keyCache {
+	return &keyCache{number: keyCaches.Add(1), keys: map[uint64]signal.Key{}}
+}
 
 func (c *keyCache) get(id uint64) (signal.Key, bool) {
 	c.mu.Lock()
@@ -44,12 +51,17 @@ func (c *keyCache) put(keys map[uint64]signal.Key) {
 }
 
 // store makes sure that the table has the words of all the cells' keys, before the cells can be seen.
-func (c *keyCache) store(ctx context.Context, d *DB, cells []signal.Cell) error {
+func (c *keyCache) store(ctx context.Context, d *DB, cells []ingest.Cell) error {
 	fresh := map[uint64]signal.Key{}
+	var unknown []*ingest.Key
 	for i := range cells {
-		id := cells[i].Key.ID()
-		if _, ok := c.get(id); !ok {
-			fresh[id] = cells[i].Key
+		k := cells[i].Key()
+		if k.KnownTo(c.number) {
+			continue
+		}
+		unknown = append(unknown, k)
+		if _, ok := c.get(k.ID); !ok {
+			fresh[k.ID] = k.Key
 		}
 	}
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(fresh)), blockRowsMax) {
@@ -64,6 +76,9 @@ func (c *keyCache) store(ctx context.Context, d *DB, cells []signal.Cell) error 
 		}
 	}
 	c.put(fresh)
+	for _, k := range unknown {
+		k.Introduce(c.number)
+	}
 	return nil
 }
 

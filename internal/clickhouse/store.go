@@ -58,6 +58,9 @@ func (s *Store) Insert(ctx context.Context, b *ingest.Batch) error {
 			return fail(op, err)
 		}
 	}
+	if b.Stream == signal.Requests && s.db.cfg.Protocol == "http" {
+		return fail(op, s.db.insertCells(ctx, token(b.Range), b))
+	}
 	return fail(op, s.db.insert(ctx, token(b.Range), batchBlock(b)))
 }
 

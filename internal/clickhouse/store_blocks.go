@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
@@ -81,25 +82,29 @@ func dataMap[R any](b *block, name string, rows []R, value func(*R) signal.Attri
 	})
 }
 
-func cellColumns(b *block, cells []signal.Cell) {
-	dataTime(b, "bucket", cells, func(c *signal.Cell) time.Time { return c.Bucket })
-	data(b, "key", cells, func(c *signal.Cell) uint64 { return c.Key.ID() })
-	data(b, "successes", cells, func(c *signal.Cell) uint64 { return c.Outcomes[signal.Success] })
-	data(b, "failures", cells, func(c *signal.Cell) uint64 { return c.Outcomes[signal.Failure] })
-	data(b, "rejected", cells, func(c *signal.Cell) uint64 { return c.Outcomes[signal.Rejected] })
-	data(b, "throttled", cells, func(c *signal.Cell) uint64 { return c.Outcomes[signal.Throttled] })
-	data(b, "retries", cells, func(c *signal.Cell) uint64 { return c.Retries })
-	data(b, "latency", cells, func(c *signal.Cell) []uint64 { return trim(&c.Latency) })
-	data(b, "accounts", cells, func(c *signal.Cell) []uint64 { return hashes(c.Accounts) })
-	data(b, "samples", cells, func(c *signal.Cell) [][]any {
-		out := make([][]any, len(c.Samples))
-		for i, s := range c.Samples {
+func cellColumns(b *block, cells []ingest.Cell) {
+	dataTime(b, "bucket", cells, func(c *ingest.Cell) time.Time { return time.Unix(c.Bucket(), 0) })
+	data(b, "key", cells, func(c *ingest.Cell) uint64 { return c.Key().ID })
+	for o, name := range outcomeColumns {
+		data(b, name, cells, func(c *ingest.Cell) uint64 { return c.Outcome(signal.Outcome(o)) })
+	}
+	data(b, "retries", cells, (*ingest.Cell).Retries)
+	data(b, "latency", cells, func(c *ingest.Cell) []uint64 {
+		var l signal.Latency
+		return slices.Clone(l[:c.Latency(&l)])
+	})
+	data(b, "accounts", cells, func(c *ingest.Cell) []uint64 { return hashes(c.Accounts()) })
+	data(b, "samples", cells, func(c *ingest.Cell) [][]any {
+		out := make([][]any, len(c.Samples()))
+		for i, s := range c.Samples() {
 			out[i] = []any{s.Hash, s.TraceID, s.Error, s.Account}
 		}
 		return out
 	})
-	data(b, "estimated", cells, func(c *signal.Cell) uint8 { return flag(c.Estimated) })
+	data(b, "estimated", cells, func(c *ingest.Cell) uint8 { return flag(c.Estimated()) })
 }
+
+var outcomeColumns = [signal.NumOutcomes]string{signal.Success: "successes", signal.Failure: "failures", signal.Rejected: "rejected", signal.Throttled: "throttled"}
 
 func gaugeColumns(b *block, rows []signal.Gauge) {
 	dataTime(b, "time", rows, func(g *signal.Gauge) time.Time { return g.Time })

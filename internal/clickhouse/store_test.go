@@ -24,7 +24,7 @@ func requests(start, end int64, n int) *ingest.Batch {
 		Marker: ingest.Marker{Records: uint64(end - start), Events: uint64(10 * n), Rejected: 2, Late: 1, MaxEventTime: at(5), Watermark: at(4), RecordTime: at(6),
 			Revision: "r1", Clock: at(7)}}
 	for i := range n {
-		b.Cells = append(b.Cells, signal.Cell{Bucket: at(0), Key: signal.Key{Path: pathOf(fmt.Sprint("s", i))}, Outcomes: [signal.NumOutcomes]uint64{9, 1}})
+		b.Cells = append(b.Cells, ingest.NewCell(signal.Cell{Bucket: at(0), Key: signal.Key{Path: pathOf(fmt.Sprint("s", i))}, Outcomes: [signal.NumOutcomes]uint64{9, 1}}))
 	}
 	for i := range int64(2) {
 		b.DeadLetters = append(b.DeadLetters, ingest.DeadLetter{Offset: start + i, Time: at(0), Reason: "syntax", Detail: "no JSON", Payload: []byte("{\x00"), Size: 2})
@@ -160,7 +160,7 @@ func TestDamagedBatchIsNotStored(t *testing.T) {
 	if err := store.Insert(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.conn.Exec(t.Context(), "DELETE FROM cells WHERE marker = 0 AND key = "+fmt.Sprint(b.Cells[0].Key.ID())+" SETTINGS mutations_sync = 1"); err != nil {
+	if err := db.conn.Exec(t.Context(), "DELETE FROM cells WHERE marker = 0 AND key = "+fmt.Sprint(b.Cells[0].Key().ID)+" SETTINGS mutations_sync = 1"); err != nil {
 		t.Fatal(err)
 	}
 	if ok, err := store.Stored(t.Context(), b.Stream, b.Range); err != nil || ok {
@@ -245,7 +245,9 @@ func TestTimesOutOfRange(t *testing.T) {
 	db := migrated(t)
 	b := requests(0, 1, 1)
 	b.Time = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	b.Cells[0].Bucket = time.Date(2107, 3, 4, 0, 0, 0, 0, time.UTC)
+	c := b.Cells[0].Signal()
+	c.Bucket = time.Date(2107, 3, 4, 0, 0, 0, 0, time.UTC)
+	b.Cells[0] = ingest.NewCell(c)
 	b.DeadLetters[0].Time = time.Date(1, 1, 1, 1, 0, 0, 0, time.UTC)
 	if err := NewStore(db).Insert(t.Context(), b); err != nil {
 		t.Fatal(err)

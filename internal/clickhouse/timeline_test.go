@@ -49,7 +49,9 @@ func (f *feeder) feed(t *testing.T, r timelinetest.Rows) {
 		b := f.batch(s, n)
 		switch s {
 		case signal.Requests:
-			b.Cells = r.Cells
+			for _, c := range r.Cells {
+				b.Cells = append(b.Cells, ingest.NewCell(c))
+			}
 		case signal.Gauges:
 			b.Gauges = r.Gauges
 		case signal.Tickets:

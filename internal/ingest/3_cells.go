@@ -12,15 +12,19 @@ import (
 
 // Rough sizes of rows in memory, for the bound of a batch.
 const (
-	cellBytes  = 700
+	cellBytes  = 240
+	restBytes  = 700
 	eventBytes = 300
+	// maxSpareRests bounds what is kept of a batch with many failures.
+	maxSpareRests = 4096
 	// maxRecordBytes bounds the records that one batch reads, whatever becomes of them.
 	maxRecordBytes = 64 << 20
 )
 
-type cellKey struct {
+// cellID is what rows are known by in the store, too.
+type cellID struct {
 	bucket int64 // Unix seconds
-	key    signal.Key
+	key    uint64
 }
 
 // batch gathers the rows of a range. What it gives is a function of the records, of readAt and of the watermark before.
@@ -36,15 +40,18 @@ type batch struct {
 	began  time.Time // monotonic
 	linger time.Duration
 
-	index       map[cellKey]int
-	cells       []signal.Cell
+	index       map[cellID]int
+	places      places
+	cells       []Cell
+	spare       []*signal.Cell // of cells, used before
+	rests       int            // in use
 	gauges      []signal.Gauge
 	tickets     []signal.Ticket
 	changes     []signal.Change
 	alerts      []signal.Alert
 	letters     []DeadLetter
-	times       []int64 // event times, Unix milliseconds
-	order       []int32 // of the cells, when they are sorted
+	times       []int64     // event times, Unix milliseconds
+	order       []cellOrder // of the cells, when they are sorted
 	records     uint64
 	rejected    uint64
 	late        uint64
@@ -56,7 +63,7 @@ type batch struct {
 	size        int // rough memory of the rows
 	read        int // bytes of records
 
-	number     uint64 // of the partition's batches, so that shapes know whose cells they remember
+	number     uint32 // of the partition's batches, so that places know whose cells they remember
 	late0      int64  // the watermark in Unix nanoseconds
 	maxCounted int64  // the largest event time of those counted by shape
 
@@ -69,19 +76,15 @@ type batch struct {
 func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	b := p.spare
 	if b == nil {
-		b = &batch{index: map[cellKey]int{}}
+		b = &batch{index: map[cellID]int{}, places: make(places, 64)}
 		b.onEvent, b.onShape, b.onLetter = b.event, b.shape, b.letter
 	}
 	p.spare = nil
 	p.batches++
-	index, times, order := b.index, b.times[:0], b.order
-	var cells []signal.Cell
-	if n := len(order); n > 0 { // as many as last time, and some: they are slow to move
-		cells = make([]signal.Cell, 0, n+n/8)
-	}
-	clear(index)
+	clear(b.index)
 	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
-		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(), index: index, times: times, order: order, cells: cells,
+		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(),
+		index: b.index, places: b.places, times: b.times[:0], order: b.order, cells: b.cells[:0], spare: b.spare,
 		number: p.batches, onEvent: b.onEvent, onShape: b.onShape, onLetter: b.onLetter}
 	b.late0 = nanosOf(watermark)
 	return b
@@ -145,20 +148,42 @@ const bucketSeconds = int64(signal.BucketSize / time.Second)
 
 func (b *batch) request(r *signal.Request) {
 	s := r.Time.Unix()
-	b.cells[b.cell(s-((s%bucketSeconds)+bucketSeconds)%bucketSeconds, signal.Key{Path: r.Path, Attributes: r.Attributes})].Count(r)
+	key := signal.Key{Path: r.Path, Attributes: r.Attributes}
+	c := &b.cells[b.cell(s-((s%bucketSeconds)+bucketSeconds)%bucketSeconds, key.ID(), nil, &key)]
+	if r.Outcome == signal.Failure || !c.add(r.Outcome, max(r.Count, 1), r.Attempt > 1, r.Estimated, r.Latency) {
+		b.rest(c).Count(r)
+	}
 }
 
-// cell is the place of the cell of a key in a bucket.
-func (b *batch) cell(bucket int64, key signal.Key) int {
-	k := cellKey{bucket, key}
+// cell is the place of the cell of a key in a bucket. The key is shared, or words is what to make it of.
+func (b *batch) cell(bucket int64, id uint64, key *Key, words *signal.Key) int {
+	k := cellID{bucket, id}
 	i, ok := b.index[k]
 	if !ok {
+		if key == nil {
+			key = &Key{Key: *words, ID: id}
+			b.size += len(key.Service) + len(key.Operation) + len(key.Attributes)
+		}
 		i = len(b.cells)
 		b.index[k] = i
-		b.cells = append(b.cells, signal.Cell{Bucket: time.Unix(k.bucket, 0).UTC(), Key: k.key})
-		b.size += cellBytes + len(key.Service) + len(key.Operation) + len(key.Attributes)
+		b.cells = append(b.cells, Cell{key: key, bucket: bucket})
+		b.size += cellBytes
 	}
 	return i
+}
+
+// rest is the part of a cell that counts what its small counters cannot.
+func (b *batch) rest(c *Cell) *signal.Cell {
+	if c.rest == nil {
+		if b.rests == len(b.spare) {
+			b.spare = append(b.spare, &signal.Cell{})
+		}
+		c.rest = b.spare[b.rests]
+		*c.rest = signal.Cell{Accounts: c.rest.Accounts[:0], Samples: c.rest.Samples[:0]}
+		b.rests++
+		b.size += restBytes
+	}
+	return c.rest
 }
 
 func (b *batch) letter(d DeadLetter) {
@@ -173,7 +198,7 @@ func (b *batch) gap(from, to int64, text string) {
 	b.letter(DeadLetter{Offset: from, Time: b.readAt, Reason: ReasonGap, Detail: text})
 }
 
-// finish gives the batch of a range. The rows stay its own: nothing of them is used again.
+// finish gives the batch of a range. The rows are used again once the batch is stored.
 func (b *batch) finish(r Range, prior time.Time, revision string, clock time.Time) *Batch {
 	b.maskSamples()
 	b.sortCells()
@@ -196,9 +221,13 @@ func (b *batch) finish(r Range, prior time.Time, revision string, clock time.Tim
 	return out
 }
 
-// release lets go of the rows, which belong to whoever stored them, but keeps the memory that serves again.
+// release lets go of the rows, but keeps the memory that serves again.
 func (b *batch) release() {
-	b.cells, b.gauges, b.tickets, b.changes, b.alerts, b.letters = nil, nil, nil, nil, nil, nil
+	for _, c := range b.spare[:b.rests] {
+		clear(c.Samples) // their texts
+	}
+	b.spare = b.spare[:min(len(b.spare), maxSpareRests)]
+	b.gauges, b.tickets, b.changes, b.alerts, b.letters = nil, nil, nil, nil, nil
 }
 
 // newWatermark is the 99th percentile of the event times, so that a fast clock among many closes nobody's bucket; never
@@ -221,9 +250,9 @@ func (b *batch) newWatermark() time.Time {
 // maskSamples takes secrets out of the error texts of samples. Few texts repeat often.
 func (b *batch) maskSamples() {
 	known := map[string]string{}
-	for i := range b.cells {
-		for j := range b.cells[i].Samples {
-			s := &b.cells[i].Samples[j]
+	for _, c := range b.spare[:b.rests] {
+		for j := range c.Samples {
+			s := &c.Samples[j]
 			if s.Error == "" {
 				continue
 			}

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,7 +91,7 @@ func TestBadRecordsBecomeDeadLettersAndTheLoopGoesOn(t *testing.T) {
 				t.Errorf("the record of 2106 chose the storage partition: %s", b.Time)
 			}
 			for _, c := range b.Cells {
-				failures += c.Outcomes[signal.Failure]
+				failures += c.Outcome(signal.Failure)
 			}
 		}
 		if failures != 2 || records != 10 || rejected != 8 {
@@ -180,11 +181,8 @@ func TestMarkersAreALedger(t *testing.T) {
 			if b.Range.Start != next || m.Records != uint64(b.Range.End-b.Range.Start) || m.Rows != uint64(len(b.Cells)) || m.Revision == "" || m.RecordTime.IsZero() {
 				t.Errorf("range %s, marker %+v", b.Range.Token(), m)
 			}
-			if !slices.IsSortedFunc(b.Cells, func(x, y signal.Cell) int {
-				if c := x.Bucket.Compare(y.Bucket); c != 0 {
-					return c
-				}
-				return x.Key.Compare(y.Key)
+			if !slices.IsSortedFunc(b.Cells, func(x, y ingest.Cell) int {
+				return cmp.Or(cmp.Compare(x.Bucket(), y.Bucket()), cmp.Compare(x.Key().ID, y.Key().ID))
 			}) {
 				t.Error("cells are not sorted")
 			}

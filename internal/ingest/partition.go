@@ -38,7 +38,7 @@ type partition struct {
 	fetchNext int64    // where to go on after them
 	batch     *batch   // being gathered, nil between batches
 	spare     *batch   // its memory
-	batches   uint64   // begun
+	batches   uint32   // begun
 
 	reservedAt  time.Time // when the batch was reserved, monotonic
 	open        bool      // the last reservation is stored, the commit does not say so yet

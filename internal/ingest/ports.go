@@ -48,7 +48,7 @@ type Batch struct {
 	Range       Range
 	Stream      signal.Stream
 	Time        time.Time // the first record's timestamp: it chooses the storage partition
-	Cells       []signal.Cell
+	Cells       []Cell
 	Gauges      []signal.Gauge
 	Tickets     []signal.Ticket
 	Changes     []signal.Change
@@ -70,7 +70,8 @@ type Position struct {
 // loop has ended. internal/clickhouse implements it.
 type Store interface {
 	// Insert stores the batch under the token of its range: once, whatever is retried, by whomever. It returns nil only
-	// when all of it is stored. Dead letters and new keys are stored before the block that ends with the marker.
+	// when all of it is stored. Dead letters and new keys are stored before the block that ends with the marker. When it has
+	// returned, nothing of it reads the batch any more: its memory is used again.
 	Insert(ctx context.Context, b *Batch) error
 	// Stored tells whether the block of exactly this range is stored and complete.
 	Stored(ctx context.Context, s signal.Stream, r Range) (bool, error)

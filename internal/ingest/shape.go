@@ -8,42 +8,62 @@ import (
 )
 
 // Shape is what many requests have in common: all but their time, latency, account and trace. A decoder that knows the
-// shape of a request need not make the request again, and the batch remembers where it counted the shape last.
+// shape of a request need not make the request again. It does not change, so that partitions may share it.
 type Shape struct {
-	places    *Places
+	key       *Key
 	count     uint64
-	attempt   uint32
 	outcome   signal.Outcome
+	attempt   uint32
 	estimated bool
 }
 
 // NewShape makes the shape of a request that is no failure: of failures the account and the trace matter, so they have
-// none. Shapes of one key should share places.
-func NewShape(r *signal.Request, places *Places) Shape {
-	return Shape{places: places, count: max(r.Count, 1), attempt: r.Attempt, outcome: r.Outcome, estimated: r.Estimated}
+// none. Shapes of one key should share it.
+func NewShape(r *signal.Request, key *Key) Shape {
+	return Shape{key: key, count: max(r.Count, 1), attempt: r.Attempt, outcome: r.Outcome, estimated: r.Estimated}
 }
 
 // At is a request of the shape. It lacks account, trace, status and error, without which a success is counted.
 func (s *Shape) At(end int64, latency time.Duration) *signal.Request {
-	return &signal.Request{Time: time.Unix(0, end).UTC(), Path: s.places.key.Path, Attributes: s.places.key.Attributes, Outcome: s.outcome,
+	return &signal.Request{Time: time.Unix(0, end).UTC(), Path: s.key.Path, Attributes: s.key.Attributes, Outcome: s.outcome,
 		Count: s.count, Attempt: s.attempt, Estimated: s.estimated, Latency: latency}
 }
 
-// Places remembers the cells of one key that were counted into last: of two buckets, so that an event near the end of one
-// does not drive out the other.
-type Places struct {
-	last [2]place
-	key  signal.Key
+// place remembers the cell of a key in a bucket of a batch, so that most requests need no look-up in a map.
+type place struct {
+	key    *Key
+	bucket int64
+	batch  uint32
+	cell   int32
 }
 
-// NewPlaces remembers none yet.
-func NewPlaces(k signal.Key) *Places { return &Places{key: k} }
+// maxPlaces bounds a partition's places. Keys beyond it share places, which is slower and nothing else.
+const maxPlaces = 1 << 17
 
-// place is a cell of a batch.
-type place struct {
-	batch  uint64
-	bucket int64
-	cell   int
+// places of a partition, a power of two. A key has two, so that an event near the end of a bucket does not drive out
+// the cell of the other.
+type places []place
+
+func (p places) of(key *Key, bucket int64) *place {
+	return &p[(uint64(key.place)<<1|uint64(bucket/bucketSeconds)&1)&uint64(len(p)-1)]
+}
+
+// fit makes room for a key.
+func (p places) fit(key *Key) places {
+	n := len(p)
+	for n < maxPlaces && n <= 2*int(key.place)+1 {
+		n *= 2
+	}
+	if n == len(p) {
+		return p
+	}
+	bigger := make(places, n)
+	for _, old := range p {
+		if old.key != nil {
+			*bigger.of(old.key, old.bucket) = old
+		}
+	}
+	return bigger
 }
 
 // ShapedDecoder is a Decoder that can tell requests by their shape. It belongs to one partition, and so do its shapes.
@@ -86,30 +106,20 @@ func (b *batch) shape(s *Shape, end int64, latency time.Duration) {
 		}
 	}
 	bucket := end / int64(signal.BucketSize) * bucketSeconds
-	p := &s.places.last[0]
-	if p.batch != b.number || p.bucket != bucket {
-		p = b.find(s, bucket)
+	p := b.places.of(s.key, bucket)
+	if p.key != s.key || p.bucket != bucket || p.batch != b.number {
+		p = b.find(s.key, bucket)
 	}
-	c := &b.cells[p.cell] // and now what Cell.Count does for a request that is no failure
-	c.Outcomes[s.outcome] += s.count
-	if s.attempt > 1 {
-		c.Retries += s.count
-	}
-	if latency >= 0 {
-		c.Latency.Add(latency, s.count)
-	}
-	if s.estimated {
-		c.Estimated = true
+	c := &b.cells[p.cell]
+	if !c.add(s.outcome, s.count, s.attempt > 1, s.estimated, latency) {
+		b.rest(c).Count(s.At(end, latency))
 	}
 }
 
-// find makes the place of a shape's cell the first of those that are remembered.
-func (b *batch) find(s *Shape, bucket int64) *place {
-	last := &s.places.last
-	p := last[1]
-	if p.batch != b.number || p.bucket != bucket {
-		p = place{b.number, bucket, b.cell(bucket, s.places.key)}
-	}
-	last[0], last[1] = p, last[0]
-	return &last[0]
+// find makes a place that of the key's cell.
+func (b *batch) find(key *Key, bucket int64) *place {
+	b.places = b.places.fit(key)
+	p := b.places.of(key, bucket)
+	*p = place{key, bucket, b.number, int32(b.cell(bucket, key.ID, key, nil))}
+	return p
 }

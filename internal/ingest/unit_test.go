@@ -193,10 +193,10 @@ func TestNthAndOrder(t *testing.T) {
 		}
 		b := &batch{}
 		for _, i := range r.Perm(n) {
-			b.cells = append(b.cells, signal.Cell{Bucket: time.Unix(int64(i%3)*10, 0).UTC(), Key: signal.Key{Path: signal.Path{Service: string(rune('a' + i))}}, Retries: uint64(i)})
+			b.cells = append(b.cells, Cell{bucket: int64(i%3) * 10, key: NewKey(signal.Key{Path: signal.Path{Service: string(rune('a' + i))}}, 0), retries: uint32(i)})
 		}
 		want := slices.Clone(b.cells)
-		slices.SortFunc(want, func(x, y signal.Cell) int { return cmp.Or(x.Bucket.Compare(y.Bucket), x.Key.Compare(y.Key)) })
+		slices.SortFunc(want, func(x, y Cell) int { return cmp.Or(cmp.Compare(x.bucket, y.bucket), cmp.Compare(x.key.ID, y.key.ID)) })
 		if b.sortCells(); !reflect.DeepEqual(b.cells, want) {
 			t.Fatalf("%d cells are not in order", n)
 		}

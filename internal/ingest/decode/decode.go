@@ -14,6 +14,8 @@ type Entry struct {
 	Example string // a record's value; base64 where Binary
 	Binary  bool
 	New     func(p *pipeline.Pipeline) ingest.Decoder
+	// Many makes decoders for the partitions of a pipeline, where these share what they learn; else nil.
+	Many func(p *pipeline.Pipeline) func() ingest.Decoder
 }
 
 // Entries lists all decoders. testdata has a folder for each.
@@ -48,6 +50,9 @@ func Source(p *pipeline.Pipeline) (ingest.Source, error) {
 	e, ok := ByName(p.Decoder)
 	if !ok {
 		return ingest.Source{}, fmt.Errorf("pipeline %q: there is no decoder %q", p.Name, p.Decoder)
+	}
+	if e.Many != nil {
+		return ingest.NewSource(p, e.Many(p))
 	}
 	return ingest.NewSource(p, func() ingest.Decoder { return e.New(p) })
 }

@@ -130,22 +130,7 @@ func (w *walker) resource(b []byte) *resource {
 		i = skip(b, at, tag)
 	}
 	copy(r.values, w.m.resource)
-	return w.remember(b, key.String(), r)
-}
-
-// remember gives resources that differ in nothing that matters the same number: shapes are known by it.
-func (w *walker) remember(b []byte, key string, r *resource) *resource {
-	if known := w.same[key]; known != nil {
-		r = known
-	} else {
-		if len(w.same) >= maxWalkResources {
-			clear(w.same)
-			clear(w.resources) // so that one resource has one number at a time; numbers are not given again
-		}
-		w.numbers++
-		r.id = w.numbers
-		w.same[key] = r
-	}
+	r = w.known.resource(key.String(), r)
 	if len(b) <= maxWalkRaw {
 		if len(w.resources) >= maxWalkResources {
 			clear(w.resources)

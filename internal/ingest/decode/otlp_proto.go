@@ -16,7 +16,11 @@ var otlpProtoEntry = Entry{
 	Summary: "OpenTelemetry spans as protobuf (TracesData, the same bytes as ExportTraceServiceRequest); SERVER and CONSUMER spans are requests.",
 	Binary:  true,
 	Example: "CsoBChwKGgoMc2VydmljZS5uYW1lEgoKCGNoZWNrb3V0EqkBEqYBChBbjv/3mAOBA9JptjOBP8YMEgju4Zt+w8GxdCoTUE9TVCAvcGF5L3thY2NvdW50fTACOQD+LXwFy2QYQQDIyLcFy2QYSh0KE2h0dHAucmVxdWVzdC5tZXRob2QSBgoEUE9TVEoeCgpodHRwLnJvdXRlEhAKDi9wYXkve2FjY291bnR9SiAKGWh0dHAucmVzcG9uc2Uuc3RhdHVzX2NvZGUSAxj0Aw==",
-	New:     func(p *pipeline.Pipeline) ingest.Decoder { return newOTLPProto(p) },
+	New:     func(p *pipeline.Pipeline) ingest.Decoder { return newOTLPProto(p, newLearned()) },
+	Many: func(p *pipeline.Pipeline) func() ingest.Decoder {
+		known := newLearned()
+		return func() ingest.Decoder { return newOTLPProto(p, known) }
+	},
 }
 
 type otlpProto struct {
@@ -27,9 +31,9 @@ type otlpProto struct {
 
 var _ ingest.ShapedDecoder = (*otlpProto)(nil)
 
-func newOTLPProto(p *pipeline.Pipeline) *otlpProto {
+func newOTLPProto(p *pipeline.Pipeline, known *learned) *otlpProto {
 	m := newMapper(&p.Requests)
-	return &otlpProto{m: m, w: newWalker(m), o: otlpObjects{m: m}}
+	return &otlpProto{m: m, w: newWalker(m, known), o: otlpObjects{m: m}}
 }
 
 // Decode reads a batch of spans. A batch that is no protobuf is one dead letter; a span that is none is one of its own.

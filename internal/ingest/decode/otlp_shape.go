@@ -3,156 +3,189 @@ package decode
 import (
 	"encoding/binary"
 	"encoding/hex"
-
-	"github.com/cespare/xxhash/v2"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 const (
-	maxShapes   = 1 << 15 // of one generation
+	maxShapes   = 1 << 17 // of one generation
 	maxShapeKey = 1 << 10
-	maxServices = 1 << 12
+	// maxShapeKeys is how many bytes of keys are kept of one record; spans behind that have no shape.
+	maxShapeKeys = 16 << 20
+	maxServices  = 1 << 12
 )
+
+// learned is what the decoders of a pipeline's partitions learn of its spans, for all of them: a partition that is new
+// need not learn again, and the memory of many partitions is that of one. Whatever the mapper makes of a span has to be
+// a function of the span and the pipeline. Finding takes no lock.
+type learned struct {
+	shapes atomic.Pointer[shapes]
+
+	mu       sync.Mutex // held to add
+	keys     map[signal.Key]*ingest.Key
+	number   uint32 // of the newest key
+	services map[string]string
+	same     map[string]*resource // resources by what matters of them
+	numbers  uint32               // given to resources
+}
+
+func newLearned() *learned {
+	l := &learned{keys: map[signal.Key]*ingest.Key{}, services: map[string]string{}, same: map[string]*resource{}}
+	l.shapes.Store(&shapes{young: newShapeTable(256), old: newShapeTable(1)})
+	return l
+}
 
 // shapes remembers what the mapper made of spans, by all that it looks at but for times, ids and accounts. Whatever a
 // mapper comes to look at beside attributes, name, kind and status must go into the key, or leave the span unshaped.
 type shapes struct {
-	young, old shapeTable // what is not asked for while young fills up is forgotten
-	nameRank   int        // of the span's name as an operation, or noRank
-	needName   bool       // it is more than that
-	places     map[signal.Key]*ingest.Places
-	services   map[string]string
+	young, old *shapeTable // what is not asked for while young fills up is forgotten
 }
 
-func (s *shapes) init(m *mapper) {
-	s.nameRank, s.services = noRank, map[string]string{}
-	for _, at := range m.slots[spanName] {
-		if at.field == fieldOperation {
-			s.nameRank = min(s.nameRank, at.rank)
-		} else {
-			s.needName = true
-		}
-	}
-}
-
-func (s *shapes) known(h uint64, key []byte) *shapeEntry {
+// known finds a shape, or none.
+func (l *learned) known(h uint64, key []byte) *shapeEntry {
+	s := l.shapes.Load()
 	e := s.young.find(h, key)
 	if e == nil {
 		if e = s.old.find(h, key); e != nil {
-			s.add(h, e)
+			e = l.add(h, e)
 		}
 	}
 	return e
 }
 
-// place is what shapes of one key share.
-func (s *shapes) place(r *signal.Request) *ingest.Places {
-	k := signal.Key{Path: r.Path, Attributes: r.Attributes}
-	p := s.places[k]
-	if p == nil {
-		if s.places == nil || len(s.places) >= 2*maxShapes {
-			s.places = map[signal.Key]*ingest.Places{} // those that shapes have go on being of use to them
-		}
-		// One text for all of a service: they are compared when cells are sorted, which is quick for the same text.
-		if name, ok := s.services[k.Service]; ok {
-			k.Service = name
-		} else if len(s.services) < maxServices {
-			s.services[k.Service] = k.Service
-		}
-		p = ingest.NewPlaces(k)
-		s.places[k] = p
+// add puts in an entry, or gives the one that another partition has put in meanwhile.
+func (l *learned) add(h uint64, e *shapeEntry) *shapeEntry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.shapes.Load()
+	if known := s.young.find(h, []byte(e.key)); known != nil {
+		return known
 	}
-	return p
+	switch t := s.young; {
+	case t.n >= maxShapes:
+		s = &shapes{young: newShapeTable(256), old: t}
+		l.shapes.Store(s)
+	case 2*(t.n+1) > len(t.slots):
+		s = &shapes{young: t.grown(), old: s.old}
+		l.shapes.Store(s)
+	}
+	s.young.put(h, e)
+	return e
 }
 
-func (s *shapes) add(h uint64, e *shapeEntry) {
-	if s.young.n >= maxShapes {
-		s.young, s.old = s.old, s.young
-		s.young.clear()
+// key is what shapes of one path and attributes share.
+func (l *learned) key(r *signal.Request) *ingest.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	words := signal.Key{Path: r.Path, Attributes: r.Attributes}
+	k := l.keys[words]
+	if k == nil {
+		if len(l.keys) >= maxShapes {
+			clear(l.keys) // those that shapes have go on being of use to them
+			l.number = 0
+		}
+		// One text for all of a service.
+		if name, ok := l.services[words.Service]; ok {
+			words.Service = name
+		} else if len(l.services) < maxServices {
+			l.services[words.Service] = words.Service
+		}
+		l.number++
+		k = ingest.NewKey(words, l.number)
+		l.keys[words] = k
 	}
-	s.young.add(h, e)
+	return k
+}
+
+// resource gives resources that differ in nothing that matters the same number: shapes are known by it.
+func (l *learned) resource(key string, r *resource) *resource {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.same[key]; known != nil {
+		return known
+	}
+	if len(l.same) >= maxWalkResources {
+		clear(l.same) // numbers are not given again
+	}
+	l.numbers++
+	r.id = l.numbers
+	l.same[key] = r
+	return r
 }
 
 // shapeTable finds shapes by their key. It is a map for one purpose: a look-up touches a place in a list and the entry,
-// which spares most of the cache misses that a map of texts has, and with them a tenth of the time of a span.
+// which spares most of the cache misses that a map of texts has, and with them a tenth of the time of a span. It may be
+// read while it is added to: a slot is whole once its entry can be seen, and is not changed afterwards.
 type shapeTable struct {
 	slots []shapeSlot // a power of two, at most half full
-	n     int
+	n     int         // guarded by learned.mu
 }
 
 type shapeSlot struct {
 	hash  uint64
-	entry *shapeEntry
+	entry atomic.Pointer[shapeEntry]
 }
 
 // shapeEntry is a shape with its key; hopeless is the shape of spans that the mapper must see each time.
 type shapeEntry struct {
 	key      string
-	hopeless bool
 	shape    ingest.Shape
+	hopeless bool
 }
+
+func newShapeTable(slots int) *shapeTable { return &shapeTable{slots: make([]shapeSlot, slots)} }
 
 func (t *shapeTable) find(h uint64, key []byte) *shapeEntry {
-	if t.n == 0 {
-		return nil
-	}
-	for i := h & uint64(len(t.slots)-1); ; i = (i + 1) & uint64(len(t.slots)-1) {
+	mask := uint64(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
-		if s.entry == nil {
+		e := s.entry.Load()
+		if e == nil {
 			return nil
 		}
-		if s.hash == h && s.entry.key == string(key) {
-			return s.entry
+		if s.hash == h && e.key == string(key) {
+			return e
 		}
 	}
 }
 
-// add puts in an entry that is not there.
-func (t *shapeTable) add(h uint64, e *shapeEntry) {
-	if 2*(t.n+1) > len(t.slots) {
-		old := t.slots
-		t.slots = make([]shapeSlot, max(2*len(old), 256))
-		for _, s := range old {
-			if s.entry != nil {
-				t.put(s)
-			}
+func (t *shapeTable) grown() *shapeTable {
+	bigger := newShapeTable(2 * len(t.slots))
+	for i := range t.slots {
+		if e := t.slots[i].entry.Load(); e != nil {
+			bigger.put(t.slots[i].hash, e)
 		}
 	}
-	t.put(shapeSlot{h, e})
+	return bigger
+}
+
+// put adds an entry that is not there.
+func (t *shapeTable) put(h uint64, e *shapeEntry) {
+	mask := uint64(len(t.slots) - 1)
+	i := h & mask
+	for t.slots[i].entry.Load() != nil {
+		i = (i + 1) & mask
+	}
+	t.slots[i].hash = h
+	t.slots[i].entry.Store(e)
 	t.n++
-}
-
-func (t *shapeTable) put(s shapeSlot) {
-	i := s.hash & uint64(len(t.slots)-1)
-	for t.slots[i].entry != nil {
-		i = (i + 1) & uint64(len(t.slots)-1)
-	}
-	t.slots[i] = s
-}
-
-func (t *shapeTable) clear() {
-	clear(t.slots)
-	t.n = 0
 }
 
 // shape finds the shape of a span by its key, or asks the mapper once for all spans of the key. It is nil for spans that
 // the mapper must see each time.
-func (w *walker) shape(key []byte, b []byte, res *resource) *ingest.Shape {
-	if len(key) > maxShapeKey {
-		return nil
-	}
-	h := xxhash.Sum64(key)
-	e := w.shapes.known(h, key)
+func (w *walker) shape(h uint64, key, b []byte, res *resource) *ingest.Shape {
+	e := w.known.known(h, key)
 	if e == nil {
 		e = &shapeEntry{key: string(key), hopeless: true}
 		if s, bad := w.read(b, res); bad == "" {
 			if r, _ := w.m.finish(s); r != nil && r.Outcome != signal.Failure {
-				e.hopeless, e.shape = false, ingest.NewShape(r, w.shapes.place(r))
+				e.hopeless, e.shape = false, ingest.NewShape(r, w.known.key(r))
 			}
 		}
-		w.shapes.add(h, e)
+		e = w.known.add(h, e)
 	}
 	if e.hopeless {
 		return nil

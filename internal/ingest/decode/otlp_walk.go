@@ -3,8 +3,12 @@ package decode
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"math"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
 )
@@ -29,15 +33,16 @@ type walker struct {
 	guess     [maxWalkPosition]*attrKey // the name last seen at this place of a span: exporters keep their order
 	other     *attrKey                  // what does not matter and is not remembered
 	resources map[string]*resource      // by their bytes
-	same      map[string]*resource      // by what matters of them
 	none      *resource                 // of spans that have none
-	numbers   uint32                    // given to resources
 	shaping   bool                      // whether shapes are wanted
-	shapes    shapes
+	known     *learned
+	nameRank  int  // of the span's name as an operation, or noRank
+	needName  bool // it is more than that
 
-	found []foundSpan
-	s     span
-	key   []byte
+	found  []foundSpan
+	shaped []shapedSpan // those of found that may have a shape
+	s      span
+	buf    []byte // keys of shapes of the record
 }
 
 const maxSpanKind = 5
@@ -70,12 +75,27 @@ type foundSpan struct {
 	res        *resource
 }
 
-func newWalker(m *mapper) *walker {
-	w := &walker{m: m, keys: map[string]*attrKey{}, other: &attrKey{operation: noRank}, resources: map[string]*resource{}, same: map[string]*resource{}}
+// shapedSpan is a span with the key of its shape.
+type shapedSpan struct {
+	hash             uint64
+	found            int32
+	keyFrom, keyUpTo int32
+}
+
+func newWalker(m *mapper, known *learned) *walker {
+	w := &walker{m: m, keys: map[string]*attrKey{}, other: &attrKey{operation: noRank}, resources: map[string]*resource{}, known: known, nameRank: noRank}
+	for _, at := range m.slots[spanName] {
+		if at.field == fieldOperation {
+			w.nameRank = min(w.nameRank, at.rank)
+		} else {
+			w.needName = true
+		}
+	}
 	for kind := range w.counts {
 		w.counts[kind] = m.kinds[protoKind(int32(kind))]
 	}
-	for name, slots := range m.slots {
+	for _, name := range slices.Sorted(maps.Keys(m.slots)) { // the same numbers for all who share shapes
+		slots := m.slots[name]
 		k := &attrKey{name: name, slots: slots, operation: noRank}
 		for _, s := range slots {
 			switch s.field {
@@ -92,7 +112,6 @@ func newWalker(m *mapper) *walker {
 		k.status = len(slots) == 1 && slots[0].field == fieldStatus && len(m.cfg.Outcomes) == 0
 		w.keys[name] = k
 	}
-	w.shapes.init(m)
 	w.none = w.resource(nil)
 	return w
 }
@@ -100,7 +119,7 @@ func newWalker(m *mapper) *walker {
 // walk reads the spans of a record into found. It says no to what it does not know to be well-formed spans.
 func (w *walker) walk(b []byte) bool {
 	clear(w.found)
-	w.found = w.found[:0]
+	w.found, w.shaped, w.buf = w.found[:0], w.shaped[:0], w.buf[:0]
 	if len(b) > math.MaxInt32 {
 		return false
 	}
@@ -122,7 +141,15 @@ func (w *walker) walk(b []byte) bool {
 		}
 		spans, i = true, end
 	}
-	return spans || len(b) == 0
+	if !spans && len(b) > 0 {
+		return false
+	}
+	for i := range w.shaped { // one after another, so that a miss of the cache need not wait for the one before
+		s := &w.shaped[i]
+		f := &w.found[s.found]
+		f.shape = w.shape(s.hash, w.buf[s.keyFrom:s.keyUpTo], b[f.from:f.upTo], f.res)
+	}
+	return true
 }
 
 // resourceSpans reads from i to the end of b. A resource behind its spans is the library's: they would have to wait.
@@ -240,7 +267,8 @@ func (w *walker) span(b []byte, i int, res *resource) bool {
 	if operation != noRank {
 		opText = res.opText
 	}
-	key := append(w.key[:0], byte(res.id), byte(res.id>>8), byte(res.id>>16), byte(res.id>>24), 0)
+	before := len(w.buf)
+	key := append(w.buf, byte(res.id), byte(res.id>>8), byte(res.id>>16), byte(res.id>>24), 0)
 	for i < len(b) {
 		var tag uint64
 		var at int
@@ -355,25 +383,27 @@ func (w *walker) span(b []byte, i int, res *resource) bool {
 			}
 		}
 	}
-	w.key = key
 	f := foundSpan{from: from, upTo: len(b), res: res, latency: -1}
 	switch {
 	case badIDs(traceLen, idLen) != "" || end == 0: // a dead letter
 	case kind < 0 || kind > maxSpanKind || !w.counts[kind]:
 		return true
-	case end > math.MaxInt64 || !shaped || len(key) > maxShapeKey:
+	case end > math.MaxInt64 || !shaped || len(key)-before > maxShapeKey || before > maxShapeKeys:
 	default:
-		key[4] = byte(kind)<<1 | bit(failed)
-		if w.shapes.needName || operation >= w.shapes.nameRank || opText == nil || bytes.Equal(opText, name) {
+		key[before+4] = byte(kind)<<1 | bit(failed)
+		if w.needName || operation >= w.nameRank || opText == nil || bytes.Equal(opText, name) {
 			// 0xffff is no attribute's number.
 			key = append(append(key, 0xff, 0xff), name...)
-			w.key = key
+			if len(key)-before > maxShapeKey {
+				break
+			}
 		}
-		f.shape = w.shape(key, b[from:], res)
 		f.end = int64(end)
 		if start != 0 && start <= end {
 			f.latency = int64(end - start)
 		}
+		w.shaped = append(w.shaped, shapedSpan{xxhash.Sum64(key[before:]), int32(len(w.found)), int32(before), int32(len(key))})
+		w.buf = key
 	}
 	w.found = append(w.found, f)
 	return true

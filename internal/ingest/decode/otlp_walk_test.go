@@ -133,7 +133,7 @@ func compare(t testing.TB, d *otlpProto, ref *otlpObjects, value []byte) (walked
 func walkers(t testing.TB) (ds []*otlpProto, refs []*otlpObjects) {
 	for _, o := range walkOptions {
 		p := minimal(t, signal.Requests, "otlp_proto", o)
-		ds, refs = append(ds, newOTLPProto(p)), append(refs, &otlpObjects{m: newMapper(&p.Requests)})
+		ds, refs = append(ds, newOTLPProto(p, newLearned())), append(refs, &otlpObjects{m: newMapper(&p.Requests)})
 	}
 	return ds, refs
 }
@@ -404,7 +404,7 @@ func TestWalkerOnNamesAndOperations(t *testing.T) {
 // More shapes, names and resources than are remembered.
 func TestWalkerForgets(t *testing.T) {
 	p := minimal(t, signal.Requests, "otlp_proto", "")
-	d, ref := newOTLPProto(p), &otlpObjects{m: newMapper(&p.Requests)}
+	d, ref := newOTLPProto(p, newLearned()), &otlpObjects{m: newMapper(&p.Requests)}
 	for i := range maxShapes + maxShapes/4 {
 		name := fmt.Sprint("op-", i%(maxShapes+100))
 		b := &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
@@ -426,8 +426,10 @@ func TestWalkerForgets(t *testing.T) {
 			}
 		}, func(e signal.Event) { t.Fatalf("%+v", e) }, func(l ingest.DeadLetter) { t.Fatalf("%+v", l) })
 	}
-	if w := d.w; len(w.keys) > maxWalkKeys+len(d.m.slots) || len(w.resources) > maxWalkResources || len(w.same) > maxWalkResources || w.shapes.young.n > maxShapes || w.shapes.old.n > maxShapes {
-		t.Errorf("%d names, %d and %d resources, %d and %d shapes", len(w.keys), len(w.resources), len(w.same), w.shapes.young.n, w.shapes.old.n)
+	w, l := d.w, d.w.known
+	s := l.shapes.Load()
+	if len(w.keys) > maxWalkKeys+len(d.m.slots) || len(w.resources) > maxWalkResources || len(l.same) > maxWalkResources || len(l.keys) > maxShapes || s.young.n > maxShapes || s.old.n > maxShapes {
+		t.Errorf("%d names, %d and %d resources, %d keys, %d and %d shapes", len(w.keys), len(w.resources), len(l.same), len(l.keys), s.young.n, s.old.n)
 	}
 }
 

@@ -78,6 +78,7 @@ var _ ingest.Store = (*storeClient)(nil)
 var errInsert = errors.New("the connection broke")
 
 func (c *storeClient) Insert(ctx context.Context, b *ingest.Batch) error {
+	b = own(b)
 	if err := c.p.step(); err != nil {
 		return err
 	}
@@ -100,6 +101,16 @@ func (c *storeClient) Insert(ctx context.Context, b *ingest.Batch) error {
 	}
 	c.s.apply(b)
 	return c.p.step()
+}
+
+// own copies what the loop uses again after an insert.
+func own(b *ingest.Batch) *ingest.Batch {
+	c := *b
+	c.Cells = make([]ingest.Cell, len(b.Cells))
+	for i := range c.Cells {
+		c.Cells[i] = ingest.NewCell(b.Cells[i].Signal())
+	}
+	return &c
 }
 
 func (c *storeClient) Stored(_ context.Context, stream signal.Stream, r ingest.Range) (bool, error) {
