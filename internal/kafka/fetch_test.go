@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tocsin-project/tocsin/internal/kafka"
-	"github.com/tocsin-project/tocsin/internal/kafkalocal"
 )
 
 func TestFetchReadsEveryCodec(t *testing.T) {
@@ -226,11 +225,8 @@ func TestOffsetsByBoundAndTime(t *testing.T) {
 
 // The loop of a reader whose broker stops and comes back on the same data and port: it sees each record once.
 func TestFetchLoopSurvivesABrokerRestart(t *testing.T) {
-	o := kafkalocal.Options{DataDir: t.TempDir(), Topics: []kafkalocal.Topic{{Name: "t"}}}
-	b, err := kafkalocal.Start(t.Context(), o)
-	must(t, err)
-	o.Addr = b.Addr()
-	c := newClient(t, b.Addr(), func(cfg *kafka.Config) { cfg.RequestTimeout = time.Second })
+	addr, end, again := restarted(t)
+	c := newClient(t, addr, func(cfg *kafka.Config) { cfg.RequestTimeout = time.Second })
 	const n = 3000
 	seen := make(chan int64, n)
 	read := make(chan map[int64]string, 1)
@@ -257,16 +253,15 @@ func TestFetchLoopSurvivesABrokerRestart(t *testing.T) {
 		}
 		read <- got
 	}()
-	p := newClient(t, b.Addr()).NewProducer()
+	p := newClient(t, addr)
 	for i := range n / 100 {
 		if i == 10 {
 			for <-seen < 500 {
 			}
-			must(t, b.Close())
-			b, err = kafkalocal.Start(t.Context(), o)
-			must(t, err)
+			end()
+			again()
 		}
-		must(t, p.Produce(t.Context(), "t", 0, values(100*i, 100)...))
+		must(t, untilStored(t, p, "t", 0, values(100*i, 100)...))
 	}
 	got := <-read
 	for i := range int64(n) {
@@ -274,5 +269,4 @@ func TestFetchLoopSurvivesABrokerRestart(t *testing.T) {
 			t.Fatalf("offset %d is %q", i, got[i])
 		}
 	}
-	must(t, b.Close())
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/kafka"
-	"github.com/tocsin-project/tocsin/internal/kafkalocal/kafkatest"
 )
 
 func TestMembersShareThePartitions(t *testing.T) {
@@ -200,11 +199,12 @@ func TestConsumerThatGivesUpComesBack(t *testing.T) {
 }
 
 func TestGroupWaitsForItsTopic(t *testing.T) {
-	addr := kafkatest.Start(t)
+	addr, topic := broker(t, 1)
+	later := topic + "-later"
 	c := newClient(t, addr, func(cfg *kafka.Config) { cfg.MetadataTTL = 50 * time.Millisecond })
-	r := run(t, c, "g", "later", nil)
-	must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: "later", Partitions: 2}}))
-	r.owns(t, "later", 2)
+	r := run(t, c, "g-"+topic, later, nil)
+	must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: later, Partitions: 2}}))
+	r.owns(t, later, 2)
 }
 
 // An installation that has no tickets yet must not be blind for want of their topic.

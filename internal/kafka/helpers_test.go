@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tocsin-project/tocsin/internal/kafka"
+	"github.com/tocsin-project/tocsin/internal/kafka/realkafka"
 	"github.com/tocsin-project/tocsin/internal/kafka/realkafka/realkafkatest"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal/kafkatest"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 // Topics are named after the test, so that tests do not see each other's.
 func broker(t *testing.T, partitions int) (addr, topic string) {
 	t.Helper()
-	topic = fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	topic = topicName(t)
 	if realkafkatest.Wanted() {
 		addr = realkafkatest.Addr(t)
 		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,
@@ -44,9 +45,42 @@ func broker(t *testing.T, partitions int) (addr, topic string) {
 	return kafkatest.Start(t, kafkalocal.Topic{Name: topic, Partitions: partitions}), topic
 }
 
+func topicName(t *testing.T) string {
+	return fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+}
+
+// restarted is a broker with the topic "t" of one partition, on disk, and what ends it and brings it back on its address.
+// Apache Kafka is killed; the embedded broker is in this process and can only be closed.
+func restarted(t *testing.T) (addr string, end, again func()) {
+	t.Helper()
+	if realkafkatest.Wanted() {
+		c := realkafkatest.Start(t, realkafka.Options{})
+		addr = c.Addrs(realkafka.Plain)[0]
+		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: "t", Partitions: 1}}))
+		return addr, func() { must(t, c.Kill(1)) }, func() { must(t, c.Restart(1)) }
+	}
+	o := kafkalocal.Options{DataDir: t.TempDir(), Topics: []kafkalocal.Topic{{Name: "t"}}}
+	b, err := kafkalocal.Start(t.Context(), o)
+	must(t, err)
+	o.Addr = b.Addr()
+	closed := false
+	end = func() { must(t, b.Close()); closed = true }
+	t.Cleanup(func() {
+		if !closed {
+			must(t, b.Close())
+		}
+	})
+	return o.Addr, end, func() {
+		b, err = kafkalocal.Start(t.Context(), o)
+		must(t, err)
+		closed = false
+	}
+}
+
+// newClient takes addresses with commas between.
 func newClient(t testing.TB, addr string, edit ...func(*kafka.Config)) *kafka.Client {
 	t.Helper()
-	cfg := kafka.Config{Brokers: []string{addr}}
+	cfg := kafka.Config{Brokers: strings.Split(addr, ",")}
 	for _, e := range edit {
 		e(&cfg)
 	}

@@ -13,8 +13,8 @@ import (
 
 var (
 	mu     sync.Mutex
-	shared = map[string]*realkafka.Cluster{} // by version
-	failed = map[string]error{}
+	shared = map[int]*realkafka.Cluster{} // by number of brokers
+	failed = map[int]error{}
 )
 
 // Wanted tells whether tests should run against Apache Kafka: TOCSIN_REAL_KAFKA=1.
@@ -40,14 +40,39 @@ func Need(t testing.TB) {
 // be had, the test is skipped with the reason.
 func Addr(t testing.TB) string {
 	t.Helper()
+	return share(t, realkafka.Options{}).Addrs(realkafka.Plain)[0]
+}
+
+// Three is a cluster of three brokers that the tests of one process share: each record is on all three, and two must have
+// it. After the test, brokers that it ended or halted are brought back.
+func Three(t testing.TB) *realkafka.Cluster {
+	t.Helper()
+	c := share(t, realkafka.Options{Brokers: 3})
+	t.Cleanup(func() {
+		for id := 1; id <= c.Brokers(); id++ {
+			if c.Cont(id) != nil {
+				_ = c.Restart(id) // if it fails too, WaitReady tells
+			}
+		}
+		if err := c.WaitReady(context.Background()); err != nil {
+			t.Errorf("bring Apache Kafka back: %v", err)
+		}
+	})
+	return c
+}
+
+func share(t testing.TB, o realkafka.Options) *realkafka.Cluster {
+	t.Helper()
+	Need(t)
 	mu.Lock()
 	defer mu.Unlock()
-	v := Version()
-	if shared[v] == nil && failed[v] == nil {
-		shared[v], failed[v] = realkafka.Start(context.Background(), realkafka.Options{Version: v})
+	key := o.Brokers
+	if shared[key] == nil && failed[key] == nil {
+		o.Version = Version()
+		shared[key], failed[key] = realkafka.Start(context.Background(), o)
 	}
-	check(t, failed[v])
-	return shared[v].Addrs(realkafka.Plain)[0]
+	check(t, failed[key])
+	return shared[key]
 }
 
 // Start runs a cluster of the test's own until it ends.
@@ -73,15 +98,15 @@ func Start(t testing.TB, o realkafka.Options) *realkafka.Cluster {
 	return c
 }
 
-// Stop ends the shared broker. Call it from TestMain.
+// Stop ends the shared brokers. Call it from TestMain.
 func Stop() {
 	mu.Lock()
 	defer mu.Unlock()
-	for v, c := range shared {
+	for key, c := range shared {
 		if c != nil {
 			_ = c.Close() // It is killed in any case, and the tests have their results.
 		}
-		delete(shared, v)
+		delete(shared, key)
 	}
 }
 
