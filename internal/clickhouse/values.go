@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/signal"
@@ -77,6 +78,15 @@ func hashes(s signal.Sketch) []uint64 {
 		return []uint64{}
 	}
 	return s
+}
+
+// trim leaves out the empty buckets at the end: most cells have a dozen of 32.
+func trim(l *signal.Latency) []uint64 {
+	n := len(l)
+	for n > 0 && l[n-1] == 0 {
+		n--
+	}
+	return slices.Clone(l[:n])
 }
 
 func someOf(m map[string]string) map[string]string {
