@@ -67,6 +67,8 @@ var table = []row{
 	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/...", "internal/console"}},
 	{"internal/cli/...", tool, []string{"internal/scenario/...", "internal/report/...", "internal/backtest/...", "internal/demo/...", "internal/console/..."}},
 	{"internal/tools/...", tool, nil},
+	{"internal/chaos", tool, []string{"internal/chlocal", "internal/kafkalocal", "internal/kafka", "internal/kafka/realkafka"}},
+	{"internal/chaos/...", tool, []string{"internal/chaos"}},
 	{"internal/benchingest", tool, []string{"internal/clickhouse", "internal/chlocal", "internal/kafkalocal", "internal/kafka"}},
 	{"internal/archtest", tool, nil},
 
@@ -83,7 +85,7 @@ var namedTest = []string{"internal/archtest", "internal/backtest", "internal/det
 var modules = map[string][]string{
 	"go.uber.org/fx":                      {"internal/app/..."},
 	"go.uber.org/dig":                     {"internal/app/..."},
-	"github.com/segmentio/kafka-go":       {"internal/kafka/...", "internal/kafkalocal", "internal/demo/...", "internal/benchingest"},
+	"github.com/segmentio/kafka-go":       {"internal/kafka/...", "internal/kafkalocal", "internal/demo/...", "internal/benchingest", "internal/chaos"},
 	"github.com/ClickHouse/clickhouse-go": {"internal/clickhouse/...", "internal/chlocal"},
 	"github.com/twmb/franz-go":            {"internal/kafkalocal"},
 	"github.com/slack-go/slack":           {"internal/respond/..."},
