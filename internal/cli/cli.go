@@ -24,6 +24,8 @@ type Env struct {
 	Demo func(ctx context.Context, o DemoOptions) error
 	// CheckConfig reads a daemon's configuration and everything it names, and says what it found.
 	CheckConfig func(file string) ([]string, error)
+	// Stored opens the history that an installation has stored.
+	Stored func(ctx context.Context, configFile string) (*Stored, error)
 	// Routes reads a routes file, or with "" the shipped one.
 	Routes func(file string) (*route.Config, error)
 }
@@ -92,6 +94,7 @@ func newRoot(env Env) *cobra.Command {
 		testCommand(env),
 		pipelineCommand(env),
 		backtestCommand(env),
+		explainCommand(env),
 		incidentCommand(env),
 		whyCommand(env),
 		drillCommand(env),

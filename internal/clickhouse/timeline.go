@@ -130,7 +130,7 @@ func (t *Timeline) read(ctx context.Context, n uint64) (detect.Tick, uint64, err
 	return ticks[0], highest, nil
 }
 
-func (t *Timeline) readTicks(ctx context.Context, query string, n uint64) (ticks []detect.Tick, highest uint64, err error) {
+func (t *Timeline) readTicks(ctx context.Context, query string, n uint64, more ...any) (ticks []detect.Tick, highest uint64, err error) {
 	err = t.db.query(ctx, "read tick", render(query, nil), func(r driver.Rows) error {
 		var tick detect.Tick
 		var from, to, clock int64
@@ -160,7 +160,7 @@ func (t *Timeline) readTicks(ctx context.Context, query string, n uint64) (ticks
 		}
 		ticks = append(ticks, tick)
 		return nil
-	}, ch.Named("tick", n))
+	}, append(more, ch.Named("tick", n))...)
 	return ticks, highest, err
 }
 

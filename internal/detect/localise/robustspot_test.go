@@ -45,15 +45,14 @@ type labels struct {
 	} `yaml:"incidents"`
 }
 
-// TestProductionCases asks for the slice behind the failures of the labelled minute. The study
-// behind the method has 58 and 67 without the whole as a candidate, which takes some first places; fewer than this means that
-// something was lost.
+// TestProductionCases asks for the slice behind the failures of the labelled minute. The study behind the method has 58
+// and 67, and 56 with all causes at once; fewer than this means that something was lost.
 func TestProductionCases(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join(data(t, "robustspot"), "*", "labels.yaml"))
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	var first, three, five int
+	var first, three, five, all int
 	var cost time.Duration
 	for _, l := range dirs {
 		text, err := os.ReadFile(l)
@@ -68,6 +67,19 @@ func TestProductionCases(t *testing.T) {
 		began := time.Now()
 		got := localise.Scan(leaves, 5)
 		cost += time.Since(began)
+		worst := 0 // how far the last of several causes is from where it can be
+		for _, x := range truth.Incidents {
+			r := 99
+			for i := range got {
+				if got[i].Attributes == signal.NewAttributes(x.Scope.Attributes) {
+					r = i
+				}
+			}
+			worst = max(worst, r+1-len(truth.Incidents))
+		}
+		if worst <= 0 {
+			all++
+		}
 		rank := len(got)
 		for i := len(got) - 1; i >= 0; i-- {
 			for _, x := range truth.Incidents {
@@ -86,9 +98,10 @@ func TestProductionCases(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d cases: %d first, %d of the first three, %d of the first five, %s a case", len(dirs), first, three, five, cost/time.Duration(len(dirs)))
-	if first < 55 || three < 66 {
-		t.Errorf("%d first and %d of the first three of %d, want 55 and 66", first, three, len(dirs))
+	t.Logf("%d cases: %d first, %d of the first three, %d of the first five, all causes at once in %d, %s a case",
+		len(dirs), first, three, five, all, cost/time.Duration(len(dirs)))
+	if first < 57 || three < 66 || all < 55 {
+		t.Errorf("%d first, %d of the first three, all causes in %d of %d, want 57, 66 and 55", first, three, all, len(dirs))
 	}
 }
 

@@ -24,6 +24,11 @@ type Service struct {
 	Name     string
 	Onset    time.Time
 	Failures uint64
+	// Where trouble was measured rather than found by rules: how sure it is, in decades; whether it is of the symptom's kind
+	// (failures explain failures better than slowness does); and what was seen, for people.
+	Decades float64
+	Alike   bool
+	What    []string
 }
 
 // Resource is one that runs out, or has.
@@ -65,11 +70,16 @@ type Input struct {
 	// Served is when requests began to succeed again; zero while they do not.
 	Served time.Time
 	Graph  Graph
+	// Symptom is the failing service that a person asks about; "" ranks for all that fail. Then causes are looked for among it
+	// and what it depends on.
+	Symptom string
+	// Hops is how far a cause reaches along dependencies; 0 is two.
+	Hops int
 }
 
 const (
-	// hops is how far a cause reaches along dependencies.
-	hops = 2
+	// usualHops is how far a cause reaches along dependencies.
+	usualHops = 2
 	// temper makes scores less sure than the points alone would: the evidence is not independent.
 	temper = 1.5
 	// unknownPoints is what "no cause known" starts with: about as much as a change in the right hour and nothing else.
@@ -102,12 +112,15 @@ func (c *candidate) note(against string) { c.Against = append(c.Against, against
 
 // Rank gives the suspects, the likeliest first, with "no cause known" among them. The scores of all add up to 1.
 func Rank(in *Input) []incident.Suspect {
-	w := &weigher{in: in, failing: map[string]time.Time{}}
+	w := &weigher{in: in, failing: map[string]time.Time{}, hops: cmp.Or(in.Hops, usualHops)}
 	for _, s := range in.Failing {
 		w.failing[s.Name] = s.Onset
 		if w.onset.IsZero() || s.Onset.Before(w.onset) {
 			w.onset = s.Onset
 		}
+	}
+	if t, ok := w.failing[in.Symptom]; ok {
+		w.onset = t // others may have had trouble of their own before
 	}
 	var all []*candidate
 	resources := map[string]*candidate{}
@@ -121,7 +134,11 @@ func Rank(in *Input) []incident.Suspect {
 			all = append(all, c)
 		}
 	}
-	all = append(all, w.services()...)
+	if in.Symptom == "" {
+		all = append(all, w.services()...)
+	} else {
+		all = append(all, w.measured()...)
+	}
 	all = append(all, w.slices()...)
 	all = append(all, &candidate{
 		Suspect: incident.Suspect{Kind: incident.SuspectUnknown, ID: "unknown", Title: "no cause known"}, points: unknownPoints,

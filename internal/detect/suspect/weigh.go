@@ -2,6 +2,7 @@ package suspect
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,7 @@ const (
 	pointsDownhill  = -1.5 // it has troubled dependencies of its own
 	pointsSlice     = 0.5
 	pointsSliceHalf = 2.0 // times its share of the excess
+	pointsNext      = 0.2 // less than the slice before
 )
 
 // leads are points by how long before the trouble a change began.
@@ -48,6 +50,12 @@ var leads = []struct {
 	{5 * time.Minute, 2.0}, {15 * time.Minute, 1.2}, {time.Hour, 0.4}, {4 * time.Hour, -0.6}, {24 * time.Hour, -2.0},
 }
 
+const (
+	maxSlices = 3
+	// worthSlice is the share of the excess from which a slice is a suspect: of two or three values each has a part.
+	worthSlice = 0.25
+)
+
 // slack is by how much a beginning may be estimated too early.
 const slack = 4 * time.Minute
 
@@ -55,6 +63,7 @@ type weigher struct {
 	in      *Input
 	failing map[string]time.Time
 	onset   time.Time // of the first failure; zero while nothing fails
+	hops    int
 }
 
 func (w *weigher) resource(r *Resource) *candidate {
@@ -69,7 +78,7 @@ func (w *weigher) resource(r *Resource) *candidate {
 	default:
 		c.add(0, level)
 	}
-	deps := w.in.Graph.Dependents(r.Name, hops)
+	deps := w.in.Graph.Dependents(r.Name, w.hops)
 	if len(w.failing) == 0 {
 		c.add(pointsReach+pointsBefore, "")
 		if len(deps) > 0 {
@@ -103,7 +112,7 @@ const settling = 5 * time.Minute
 
 // explains names a resource in trouble that the node depends on.
 func (w *weigher) explains(node string) string {
-	up := w.in.Graph.Upstream(node, hops)
+	up := w.in.Graph.Upstream(node, w.hops)
 	for i := range w.in.Resources {
 		r := &w.in.Resources[i]
 		if _, ok := up[r.Name]; ok && !r.FiredAt.After(w.onset) {
@@ -190,7 +199,7 @@ func (w *weigher) relate(c *candidate, x *Change, resources map[string]*candidat
 		c.add(pointsNoTarget, "its target is not known")
 		return w.trouble(), "trouble began"
 	}
-	if deps := w.in.Graph.Dependents(x.Target, hops); len(w.failing) > 0 {
+	if deps := w.in.Graph.Dependents(x.Target, w.hops); len(w.failing) > 0 {
 		if n := w.reach(x.Target, deps); n > 0 {
 			c.add(pointsReach*float64(n)/float64(len(w.failing)), fmt.Sprintf("%d of %d failing services are %s or depend on it", n, len(w.failing), x.Target))
 			if n == 1 && len(w.failing) > 3 {
@@ -267,56 +276,20 @@ func (w *weigher) crowd(c *candidate, x *Change) {
 	}
 }
 
-// services are suspects where others that fail depend on them.
-func (w *weigher) services() (out []*candidate) {
-	if len(w.failing) < 2 {
-		return nil
-	}
-	for _, s := range w.in.Failing {
-		deps := w.in.Graph.Dependents(s.Name, hops)
-		n := w.reach(s.Name, deps)
-		if n < 2 || float64(n) < 0.3*float64(len(w.failing)) {
-			continue
-		}
-		c := &candidate{Suspect: incident.Suspect{Kind: incident.SuspectService, ID: s.Name, Title: s.Name}}
-		c.add(pointsService+pointsReach*float64(n)/float64(len(w.failing)), fmt.Sprintf("%d of %d failing services are it or depend on it", n, len(w.failing)))
-		if !s.Onset.After(w.onset.Add(time.Minute)) {
-			c.add(pointsFirst, fmt.Sprintf("it was among the first to fail (%s UTC)", hm(s.Onset)))
-		}
-		if up := w.troubledUpstream(s.Name); up != "" {
-			c.add(pointsDownhill, "it depends on "+up+", which is in trouble itself")
-		}
-		w.healthy(c, s.Name, deps)
-		out = append(out, c)
-	}
-	return out
-}
-
-func (w *weigher) troubledUpstream(node string) string {
-	up := w.in.Graph.Upstream(node, hops)
-	for i := range w.in.Resources {
-		if _, ok := up[w.in.Resources[i].Name]; ok {
-			return w.in.Resources[i].Name
-		}
-	}
-	for _, s := range w.in.Failing {
-		if _, ok := up[s.Name]; ok {
-			return s.Name
-		}
-	}
-	return ""
-}
-
+// slices are suspects in the order in which they explain, so a wider one never gets more than a better one before it.
 func (w *weigher) slices() (out []*candidate) {
+	most := math.Inf(1)
 	for _, s := range w.in.Slices {
-		if s.Attributes == "" {
+		if s.Attributes == "" || len(out) == maxSlices {
 			break // the whole explains more than what follows
 		}
-		if s.Share < 0.5 || len(out) == 2 {
+		if s.Share < worthSlice {
 			continue
 		}
 		c := &candidate{Suspect: incident.Suspect{Kind: incident.SuspectAttributes, ID: s.Attributes.String(), Title: s.Attributes.String()}}
-		c.add(pointsSlice+pointsSliceHalf*s.Share, fmt.Sprintf("%.0f%% of the failures beyond the usual are in it", s.Share*100))
+		points := math.Min(most-pointsNext, pointsSlice+pointsSliceHalf*s.Share)
+		c.add(points, fmt.Sprintf("%.0f%% of what is beyond the usual is in it", s.Share*100))
+		most = points
 		out = append(out, c)
 	}
 	return out

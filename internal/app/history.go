@@ -1,0 +1,34 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/tocsin-project/tocsin/internal/cli"
+	"github.com/tocsin-project/tocsin/internal/clickhouse"
+)
+
+// OpenStored opens the history that a daemon with this configuration has stored, for commands that only read it.
+func OpenStored(ctx context.Context, file string) (*cli.Stored, error) {
+	c, err := LoadConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	f, err := LoadFiles(c)
+	if err != nil {
+		return nil, err
+	}
+	db, err := clickhouse.Open(c.ClickHouse, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	if err := db.Ping(ctx); err != nil {
+		_ = db.Close() // the first error says it
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	return &cli.Stored{
+		History: clickhouse.NewHistory(db), Catalogue: f.Catalogue, Rules: f.Rules,
+		RulesDir: c.path(c.Files.Rules), Close: db.Close,
+	}, nil
+}

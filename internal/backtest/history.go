@@ -1,0 +1,67 @@
+package backtest
+
+import (
+	"context"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/backtest/explain"
+	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// History is a stored past: what the live detector was given, tick by tick. *clickhouse.History is one.
+type History interface {
+	// Ticks lists the ticks that ended in (from, to] of event time, in order.
+	Ticks(ctx context.Context, from, to time.Time) ([]detect.Tick, error)
+	// Inputs reads what ticks of consecutive numbers were given, of the named streams or of all.
+	Inputs(ctx context.Context, ticks []detect.Tick, of ...signal.Stream) ([]detect.Inputs, error)
+	// State returns the newest state of the detector that is stored at or before a tick, with its tick; 0 if there is none.
+	State(ctx context.Context, tick uint64) (state []byte, number uint64, err error)
+}
+
+// historyChunk is how much of the past is held at once.
+const historyChunk = time.Hour
+
+// lateness is for how long after a symptom rows about the time before it are still looked for.
+const lateness = 30 * time.Minute
+
+// Past reads from history what explains a symptom.
+func Past(ctx context.Context, h History, s explain.Symptom) (*explain.Past, error) {
+	p := explain.NewPast(s)
+	read := func(from, to time.Time, of ...signal.Stream) error {
+		for ; from.Before(to); from = from.Add(historyChunk) {
+			ticks, err := h.Ticks(ctx, from, minTime(to, from.Add(historyChunk)))
+			if err != nil {
+				return err
+			}
+			ins, err := h.Inputs(ctx, ticks, of...)
+			if err != nil {
+				return err
+			}
+			for i := range ins {
+				for j := range ins[i].Cells {
+					p.AddCell(&ins[i].Cells[j])
+				}
+				for j := range ins[i].Gauges {
+					p.Add(&ins[i].Gauges[j])
+				}
+				for j := range ins[i].Changes {
+					p.Add(&ins[i].Changes[j])
+				}
+			}
+		}
+		return nil
+	}
+	until := s.At.Add(lateness)
+	if err := read(s.At.Add(-explain.Lookback), until, signal.Requests, signal.Gauges); err != nil {
+		return nil, err
+	}
+	return p, read(s.At.Add(-explain.ChangesBack), until, signal.Changes)
+}
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
