@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -119,6 +120,7 @@ var codes = map[kafka.Error]struct {
 	kafka.NotLeaderForPartition:              {ReasonLeader, true},
 	kafka.FencedLeaderEpoch:                  {ReasonLeader, true},
 	kafka.UnknownLeaderEpoch:                 {ReasonLeader, true},
+	kafka.BrokerNotAvailable:                 {ReasonConnection, true}, // kafka-go's own word for a broker that it does not know
 	kafka.RequestTimedOut:                    {ReasonTimeout, true},
 	kafka.MessageSizeTooLarge:                {ReasonTooLarge, false},
 	kafka.RecordListTooLarge:                 {ReasonTooLarge, false},
@@ -184,7 +186,7 @@ func classify(err error) (Reason, bool) {
 		errors.As(err, &timeout) && timeout.Timeout():
 		return ReasonTimeout, true
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, net.ErrClosed), errors.Is(err, kafka.BrokerNotAvailable):
+		errors.Is(err, net.ErrClosed):
 		return ReasonConnection, true
 	default:
 		// What is left are kafka-go's own words for broken conversations, such as a wrong correlation id.
@@ -194,9 +196,24 @@ func classify(err error) (Reason, bool) {
 
 // fail wraps err once with what was tried, and counts it.
 func (c *Client) fail(op, object string, partition int32, err error) error {
+	err = c.unreached(err)
 	reason, retry := classify(err)
 	c.metrics.errors.WithLabelValues(op, string(reason)).Inc()
 	return &Error{Op: op, Object: object, Partition: partition, Reason: reason, Retry: retry, Err: err}
+}
+
+// unreached replaces "no such topic" and "no such broker" by why the cluster was never reached, if it was not: a wrong
+// password, say. kafka-go tells the reason to those only who ask for metadata, and the others that there is no topic.
+func (c *Client) unreached(err error) error {
+	if !errors.Is(err, protocol.ErrNoTopic) && !errors.Is(err, kafka.BrokerNotAvailable) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // It is answered from memory.
+	defer cancel()
+	if _, cause := c.kc.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); cause != nil {
+		return cause
+	}
+	return err
 }
 
 // skippedTo is where a log begins now that has lost the offset pos to retention.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestFetchReadsAnotherClientsBatches(t *testing.T) {
 
 func kgoClient(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(addr))...)
+	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(strings.Split(addr, ",")...))...)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -225,7 +226,7 @@ func TestOffsetsByBoundAndTime(t *testing.T) {
 
 // The loop of a reader whose broker stops and comes back on the same data and port: it sees each record once.
 func TestFetchLoopSurvivesABrokerRestart(t *testing.T) {
-	addr, end, again := restarted(t)
+	addr, topic, end, again := restarted(t)
 	c := newClient(t, addr, func(cfg *kafka.Config) { cfg.RequestTimeout = time.Second })
 	const n = 3000
 	seen := make(chan int64, n)
@@ -233,7 +234,7 @@ func TestFetchLoopSurvivesABrokerRestart(t *testing.T) {
 	go func() {
 		got, pos := map[int64]string{}, int64(0)
 		for pos < n && t.Context().Err() == nil {
-			res, err := c.Fetch(t.Context(), "t", 0, pos, 4<<10, 50*time.Millisecond)
+			res, err := c.Fetch(t.Context(), topic, 0, pos, 4<<10, 50*time.Millisecond)
 			if err != nil {
 				if !kafka.Retryable(err) {
 					t.Errorf("fetch failed for good: %v", err)
@@ -261,7 +262,7 @@ func TestFetchLoopSurvivesABrokerRestart(t *testing.T) {
 			end()
 			again()
 		}
-		must(t, untilStored(t, p, "t", 0, values(100*i, 100)...))
+		must(t, untilStored(t, p, topic, 0, values(100*i, 100)...))
 	}
 	got := <-read
 	for i := range int64(n) {

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tocsin-project/tocsin/internal/kafka"
-	"github.com/tocsin-project/tocsin/internal/kafka/realkafka"
 	"github.com/tocsin-project/tocsin/internal/kafka/realkafka/realkafkatest"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal/kafkatest"
@@ -49,17 +48,17 @@ func topicName(t *testing.T) string {
 	return fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 }
 
-// restarted is a broker with the topic "t" of one partition, on disk, and what ends it and brings it back on its address.
+// restarted is a broker with a topic of one partition, on disk, and what ends it and brings it back on its address.
 // Apache Kafka is killed; the embedded broker is in this process and can only be closed.
-func restarted(t *testing.T) (addr string, end, again func()) {
+func restarted(t *testing.T) (addr, topic string, end, again func()) {
 	t.Helper()
 	if realkafkatest.Wanted() {
-		c := realkafkatest.Start(t, realkafka.Options{})
-		addr = c.Addrs(realkafka.Plain)[0]
-		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: "t", Partitions: 1}}))
-		return addr, func() { must(t, c.Kill(1)) }, func() { must(t, c.Restart(1)) }
+		addr, topic = broker(t, 1)
+		c := realkafkatest.One(t)
+		return addr, topic, func() { must(t, c.Kill(1)) }, func() { must(t, c.Restart(1)) }
 	}
-	o := kafkalocal.Options{DataDir: t.TempDir(), Topics: []kafkalocal.Topic{{Name: "t"}}}
+	topic = topicName(t)
+	o := kafkalocal.Options{DataDir: t.TempDir(), Topics: []kafkalocal.Topic{{Name: topic}}}
 	b, err := kafkalocal.Start(t.Context(), o)
 	must(t, err)
 	o.Addr = b.Addr()
@@ -70,7 +69,7 @@ func restarted(t *testing.T) (addr string, end, again func()) {
 			must(t, b.Close())
 		}
 	})
-	return o.Addr, end, func() {
+	return o.Addr, topic, end, func() {
 		b, err = kafkalocal.Start(t.Context(), o)
 		must(t, err)
 		closed = false

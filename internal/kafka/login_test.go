@@ -96,9 +96,14 @@ func TestNobodyListeningIsAConnectionError(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	must(t, l.Close())
-	if err := newClient(t, l.Addr().String()).Ping(t.Context()); kafka.ReasonOf(err) != kafka.ReasonConnection ||
-		!kafka.Retryable(err) {
-		t.Errorf("ping: %v", err)
+	c := newClient(t, l.Addr().String(), func(cfg *kafka.Config) { cfg.RequestTimeout = time.Second })
+	_, fetch := c.Fetch(t.Context(), "t", 0, 0, 0, 0)
+	for what, err := range map[string]error{"ping": c.Ping(t.Context()), "fetch": fetch,
+		"produce": c.NewProducer().Produce(t.Context(), "t", 0, values(0, 1)...),
+		"ensure":  c.EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: "t"}})} {
+		if kafka.ReasonOf(err) != kafka.ReasonConnection || !kafka.Retryable(err) {
+			t.Errorf("%s: reason %s: %v", what, kafka.ReasonOf(err), err)
+		}
 	}
 }
 

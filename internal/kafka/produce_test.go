@@ -72,15 +72,15 @@ func TestProduceSplitsWhatDoesNotFitOneBatch(t *testing.T) {
 }
 
 func TestProduceGoesOnAfterABrokerRestart(t *testing.T) {
-	addr, end, again := restarted(t)
+	addr, topic, end, again := restarted(t)
 	c := newClient(t, addr)
-	must(t, c.NewProducer().Produce(t.Context(), "t", 0, values(0, 1)...))
+	must(t, c.NewProducer().Produce(t.Context(), topic, 0, values(0, 1)...))
 	end()
 	done := make(chan error, 1)
-	go func() { done <- untilStored(t, c, "t", 0, values(1, 1)...) }()
+	go func() { done <- untilStored(t, c, topic, 0, values(1, 1)...) }()
 	again()
 	must(t, <-done)
-	if got := readAll(t, c, "t", 0, 0, 2); got[1] != "v1" {
+	if got := readAll(t, c, topic, 0, 0, 2); got[1] != "v1" {
 		t.Errorf("read %v", got)
 	}
 }

@@ -41,7 +41,8 @@ type release struct {
 }
 
 var releases = map[string]release{
-	"4.3.1": {artifacts: []string{"org.apache.kafka:kafka_2.13:4.3.1", "org.apache.kafka:kafka-tools:4.3.1"}},
+	"4.3.1": {artifacts: []string{"org.apache.kafka:kafka_2.13:4.3.1", "org.apache.kafka:kafka-tools:4.3.1",
+		"org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"}},
 	"3.9.1": {artifacts: []string{"org.apache.kafka:kafka_2.13:3.9.1", "org.slf4j:slf4j-reload4j:1.7.36"}},
 	"2.8.2": {artifacts: []string{"org.apache.kafka:kafka_2.13:2.8.2", "org.slf4j:slf4j-reload4j:1.7.36"}, zookeeper: true},
 }

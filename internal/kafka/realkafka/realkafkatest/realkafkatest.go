@@ -36,11 +36,23 @@ func Need(t testing.TB) {
 	}
 }
 
-// Addr is the address of a broker that the tests of one process share; it is started at the first call. Where it cannot
-// be had, the test is skipped with the reason.
+// Users may log in at the broker that One gives.
+var Users = []realkafka.User{{Mechanism: realkafka.MechanismPlain, Name: "plain", Password: "p=1,2"},
+	{Mechanism: realkafka.MechanismScram256, Name: "u256", Password: "p256"},
+	{Mechanism: realkafka.MechanismScram512, Name: "u512", Password: "p512"}}
+
+// One is a broker with all listeners that the tests of one process share; it is started at the first call. Where it
+// cannot be had, the test is skipped with the reason.
+func One(t testing.TB) *realkafka.Cluster {
+	t.Helper()
+	return share(t, realkafka.Options{Brokers: 1, Users: Users,
+		Listeners: []realkafka.Listener{realkafka.TLS, realkafka.SASL, realkafka.SASLTLS}})
+}
+
+// Addr is the address at which One takes clients without TLS and login.
 func Addr(t testing.TB) string {
 	t.Helper()
-	return share(t, realkafka.Options{}).Addrs(realkafka.Plain)[0]
+	return One(t).Addrs(realkafka.Plain)[0]
 }
 
 // Three is a cluster of three brokers that the tests of one process share: each record is on all three, and two must have
