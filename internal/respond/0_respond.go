@@ -145,6 +145,12 @@ func (l *Loop) plan(context.Context) bool {
 	defer l.mu.Unlock()
 	now := l.Now()
 	l.planner.Plan(now)
+	for _, r := range l.planner.abandoned {
+		l.Metrics.abandoned.WithLabelValues(r.Place, r.Kind).Inc()
+		l.Logger.Error("a close was given up: close it by hand", "incident", r.Incident, "place", r.Place, "receiver", r.Receiver, "key", r.Key,
+			"over_since", r.ClosedAt, "reason", string(r.Failure))
+	}
+	l.planner.abandoned = nil
 	l.Metrics.gauge(l.planner, now)
 	return true
 }

@@ -32,6 +32,7 @@ type Planner struct {
 	told      map[string]bool        // incidents that a late summary named
 	gates     map[string]*gate
 	dirty     map[string]bool
+	abandoned []*Record // closes that were given up since the loop last asked
 }
 
 type tracked struct {
@@ -336,7 +337,8 @@ func (p *Planner) touch(r *Record, changed bool) {
 	}
 }
 
-// forget drops what has been over for the retention, so that memory and outbox stay bounded.
+// forget drops what has been over for the retention, so that memory and outbox stay bounded. A close that has not arrived
+// is kept longer, and given up aloud.
 func (p *Planner) forget(now time.Time) {
 	old := func(t time.Time) bool { return !t.IsZero() && now.Sub(t) > p.set.Retention.Std() }
 	for id, t := range p.incidents {
@@ -346,8 +348,16 @@ func (p *Planner) forget(now time.Time) {
 		}
 	}
 	for _, r := range slices.Collect(maps.Values(p.records)) {
-		if r.Want.Status == Closed && old(cmp.Or(r.ClosedAt, r.CreatedAt)) && !r.InFlight {
-			p.drop(r)
+		over := cmp.Or(r.ClosedAt, r.CreatedAt)
+		if r.Want.Status != Closed || !old(over) || r.InFlight {
+			continue
 		}
+		if r.owesClose() {
+			if now.Sub(over) <= keepUndelivered {
+				continue
+			}
+			p.abandoned = append(p.abandoned, r)
+		}
+		p.drop(r)
 	}
 }

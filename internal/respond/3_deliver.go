@@ -21,6 +21,13 @@ type Step struct {
 	Receiver string
 	Said     Said
 	Delivery Delivery
+
+	bare *SendError // why the full message was refused, where a bare one went out
+}
+
+// wakes tells messages that make a pager sound. A summary that grows does not: it is told under the key that is open.
+func (d *Delivery) wakes() bool {
+	return d.Action == ActionOpen || d.Action == ActionRaise && d.Notice.Summary == nil
 }
 
 // Restore takes the records that a store kept. What was in flight when the process ended is uncertain now. Recent
@@ -87,6 +94,14 @@ func (p *Planner) Take(place string, now time.Time) (Step, bool, time.Time) {
 				due = soon
 			}
 		}
+		if r.storm() {
+			if soon := r.EditedAt.Add(stormGap); a == ActionRaise && soon.After(due) {
+				due = soon
+			}
+			if a == ActionOpen && r.NotBefore.After(due) {
+				due = r.NotBefore
+			}
+		}
 		if g.until.After(due) {
 			due = g.until
 		}
@@ -132,6 +147,9 @@ var order = []Action{ActionOpen, ActionRaise, ActionClose, ActionAcknowledge, Ac
 // takeBack undoes the decision of a page, or of a first message, that must no longer be sent. Once what holds it back is
 // over, the next plan decides anew.
 func (p *Planner) takeBack(r *Record, pl *Place, now time.Time) bool {
+	if r.storm() {
+		return p.takeBackStorm(r, now)
+	}
 	first := r.Step == ActionOpen && r.Got.Status == None
 	again := pl.Pages && (r.Step == ActionRaise || r.Step == ActionOpen && r.Got.Status == Closed)
 	if !first && !again || r.Uncertain || !p.withheld(r, now) {
@@ -156,10 +174,40 @@ func (p *Planner) takeBack(r *Record, pl *Place, now time.Time) bool {
 	return true
 }
 
+// takeBackStorm takes out of a summary that nobody has heard yet what must no longer be told, and drops it when nothing
+// is left.
+func (p *Planner) takeBackStorm(s *Record, now time.Time) bool {
+	if s.Step != ActionOpen || s.Got.Status != None || s.Uncertain {
+		return false
+	}
+	told := s.Members[:0:0]
+	for _, id := range s.Members {
+		r := p.records[recordKey(id, s.Place)]
+		if r == nil || r.Joined != s.Incident || !p.withheld(r, now) {
+			told = append(told, id)
+			continue
+		}
+		p.drop(r)
+	}
+	if len(told) == len(s.Members) {
+		return false
+	}
+	if s.Members = told; len(told) == 0 {
+		p.drop(s)
+		return true
+	}
+	p.describeStorm(s, now)
+	return false
+}
+
 // withheld checks at the last moment whether a silence, a mute or an interval came between decision and sending.
 func (p *Planner) withheld(r *Record, now time.Time) bool {
 	t := p.incidents[r.Incident]
-	if t == nil || !t.event.After.State.Open() {
+	if t == nil {
+		// The log has not been read since the start, but what was decided before is known.
+		return len(r.Members) == 0 && r.Notice.Incident.State.Open() && p.silenced(Labels(r.Notice.Incident), now)
+	}
+	if !t.event.After.State.Open() {
 		return false
 	}
 	labels := Labels(t.event.After)
@@ -214,6 +262,9 @@ func (p *Planner) Done(s Step, receipt Receipt, sendErr *SendError, now time.Tim
 	}
 	if a := s.Delivery.Action; a == ActionOpen || a == ActionClose {
 		r.Uncertain = false
+	}
+	if a := s.Delivery.Action; r.storm() && (a == ActionOpen || a == ActionRaise) {
+		r.EditedAt = now
 	}
 	r.Step, r.Since, r.Attempts, r.NextAt, r.Failure, r.Permanent = "", time.Time{}, 0, time.Time{}, "", false
 }

@@ -43,6 +43,7 @@ func (l *Loop) deliver(ctx context.Context, p *Place, step Step) {
 	l.save(ctx)
 	begun := l.Now()
 	receipt, sendErr := l.send(ctx, p, step)
+	step.bare = receipt.Bare
 	now := l.Now()
 	l.Metrics.duration.WithLabelValues(p.Kind).Observe(now.Sub(begun).Seconds())
 	l.mu.Lock()
@@ -89,7 +90,11 @@ func (l *Loop) report(p *Place, step Step, sendErr *SendError, attempts int) {
 		return
 	}
 	l.Metrics.sent.WithLabelValues(p.ID, p.Kind, string(a)).Inc()
-	page := p.Pages && (a == ActionOpen || a == ActionRaise)
+	page := p.Pages && step.Delivery.wakes()
+	if step.bare != nil {
+		l.Metrics.bare.WithLabelValues(p.ID, p.Kind).Inc()
+		log.Warn("the message was refused and went out without its details", "err", step.bare, "reason", string(step.bare.Reason))
+	}
 	if page {
 		l.Metrics.pages.WithLabelValues(p.ID, step.Said.Severity.String()).Inc()
 	}

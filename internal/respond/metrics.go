@@ -21,6 +21,8 @@ type Metrics struct {
 	behind    prometheus.Gauge
 	storeErr  prometheus.Counter
 	readErr   prometheus.Counter
+	bare      *prometheus.CounterVec
+	abandoned *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics; a nil registry makes them unregistered.
@@ -48,12 +50,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		events:    prometheus.NewCounter(prometheus.CounterOpts(opts("events_total", "Events read from the incident log."))),
 		behind:    prometheus.NewGauge(prometheus.GaugeOpts(opts("behind", "1 while event time is too far behind the clock to send."))),
 		storeErr:  prometheus.NewCounter(prometheus.CounterOpts(opts("outbox_write_failures_total", "Failed writes of the outbox."))),
+		bare:      counter("bare_deliveries_total", "Messages that a provider refused as they were and took without their details.", "place", "kind"),
+		abandoned: counter("abandoned_closes_total", "Closes that were given up after two weeks of trying; what they should have closed must be closed by hand.", "place", "kind"),
 		readErr:   prometheus.NewCounter(prometheus.CounterOpts(opts("log_read_failures_total", "Failed reads of the incident log."))),
 	}
 	m.summaries.WithLabelValues("storm")
 	m.summaries.WithLabelValues("missed")
 	if reg != nil {
-		reg.MustRegister(m.sent, m.failures, m.duration, m.pending, m.oldest, m.orphans, m.records, m.pages, m.summaries, m.events, m.behind, m.storeErr, m.readErr)
+		reg.MustRegister(m.sent, m.failures, m.duration, m.pending, m.oldest, m.orphans, m.records, m.pages, m.summaries, m.events, m.behind, m.storeErr, m.readErr, m.bare, m.abandoned)
 	}
 	return m
 }
@@ -72,6 +76,8 @@ func (m *Metrics) prepare(places []Place) {
 			}
 		}
 		m.duration.WithLabelValues(p.Kind)
+		m.bare.WithLabelValues(p.ID, p.Kind)
+		m.abandoned.WithLabelValues(p.ID, p.Kind)
 	}
 }
 

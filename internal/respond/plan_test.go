@@ -117,6 +117,55 @@ func TestForgets(t *testing.T) {
 	}
 }
 
+// A close that has not arrived is tried for two weeks, and then given up aloud: it is not forgotten with what is over.
+func TestAnUndeliveredCloseIsNotForgotten(t *testing.T) {
+	cfg := testConfig(t)
+	p := NewPlanner(cfg, testPlaces(cfg), Settings{})
+	now, down := testStart, false
+	turn := func(state incident.State, seq uint64) {
+		i := incident.Incident{ID: "a", State: state, DeclaredAt: now, Page: true}
+		p.Observe(incident.Event{Incident: "a", Sequence: seq, At: now, Clock: now, Type: incident.EventDeclared, After: i}, true)
+		p.SetHead(Head{To: now, Clock: now})
+		p.Plan(now)
+		for _, place := range []string{"pager", "chat"} {
+			for s, ok, _ := p.Take(place, now); ok; s, ok, _ = p.Take(place, now) {
+				var err *SendError
+				if down && place == "pager" {
+					err = &SendError{Class: Retry, Reason: ReasonNetwork, Err: errors.New("down")}
+				}
+				p.Done(s, Receipt{}, err, now)
+			}
+		}
+	}
+	turn(incident.Declared, 1)
+	down = true
+	turn(incident.Resolved, 2)
+	for range 13 {
+		now = now.Add(24 * time.Hour)
+		turn(incident.Resolved, 2)
+	}
+	if r := p.records["a/pager"]; r == nil || !r.owesClose() || p.records["a/chat"] != nil || len(p.abandoned) > 0 {
+		t.Fatalf("after 13 days: %+v, %d abandoned", r, len(p.abandoned))
+	}
+	for range 2 {
+		now = now.Add(24 * time.Hour)
+		turn(incident.Resolved, 2)
+	}
+	if len(p.records) > 0 || len(p.abandoned) != 1 || p.abandoned[0].Place != "pager" {
+		t.Errorf("after 15 days: %d records, abandoned %+v", len(p.records), p.abandoned)
+	}
+	// The provider is back in time.
+	p, now, down = NewPlanner(cfg, testPlaces(cfg), Settings{}), testStart, false
+	turn(incident.Declared, 1)
+	down = true
+	turn(incident.Resolved, 2)
+	now, down = now.Add(72*time.Hour), false
+	turn(incident.Resolved, 2)
+	if len(p.records) > 0 && p.records["a/pager"].Got.Status != Closed || len(p.abandoned) > 0 {
+		t.Errorf("%+v", p.records["a/pager"])
+	}
+}
+
 // A record that cannot be read is named, and does not keep the others from being used.
 func TestRestoreOfBadRecords(t *testing.T) {
 	cfg := testConfig(t)

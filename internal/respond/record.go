@@ -77,6 +77,8 @@ type Record struct {
 	CreatedAt time.Time   `json:"created_at"`
 	EditedAt  time.Time   `json:"edited_at,omitzero"`
 	ClosedAt  time.Time   `json:"closed_at,omitzero"` // when the close was decided
+	// NotBefore holds the page of a summary back, so that a place gets at most one of them a minute.
+	NotBefore time.Time `json:"not_before,omitzero"`
 
 	interval time.Duration // least time between edits, from the route
 }
@@ -130,7 +132,7 @@ func (r *Record) next(p *Place) Action {
 		switch {
 		case w.Status == Closed:
 			return ActionClose
-		case w.Severity > g.Severity && !p.Edits:
+		case w.Severity > g.Severity && !p.Edits, r.storm() && w.Sequence > g.Sequence && w.Status == Opened:
 			return ActionRaise
 		case w.Status == Acknowledged && g.Status == Opened && !p.Edits:
 			return ActionAcknowledge
@@ -143,6 +145,11 @@ func (r *Record) next(p *Place) Action {
 		return ActionNote
 	}
 	return ""
+}
+
+// owesClose tells that a place may show as open what is over.
+func (r *Record) owesClose() bool {
+	return r.Joined == "" && r.Want.Status == Closed && r.Got.Status != Closed && (r.Got.Status != None || r.Uncertain)
 }
 
 // step begins or continues the attempts at an action.

@@ -37,6 +37,8 @@ type Delivery struct {
 // Receipt is what the provider answered.
 type Receipt struct {
 	Key string // the reference to use from now on, empty to keep the one in use
+	// Bare says why the provider refused the message as it was, where one without its details went out instead.
+	Bare *SendError
 }
 
 // Sender delivers to one place. It is called by one goroutine at a time, may be called after an error, and must give

@@ -40,5 +40,9 @@ func (s Settings) withDefaults() Settings {
 // channel or a key at the provider's side.
 const recheckPermanent = 10 * time.Minute
 
+// keepUndelivered is how long a close is tried that has not arrived. What it should close stays open at the provider until
+// somebody closes it by hand, so it is not forgotten together with what has been told.
+const keepUndelivered = 14 * 24 * time.Hour
+
 // resendCloses is how far back closes are sent again after a start.
 const resendCloses = 15 * time.Minute

@@ -52,7 +52,7 @@ func Simulate(cfg *route.Config, set Settings, events []incident.Event) []Page {
 					break
 				}
 				a := step.Delivery.Action
-				if places[k].Pages && (a == ActionOpen || a == ActionRaise) {
+				if places[k].Pages && step.Delivery.wakes() {
 					reason := "declared"
 					if a == ActionRaise {
 						reason = "severity rose"

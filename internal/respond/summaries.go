@@ -1,8 +1,10 @@
 package respond
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -64,18 +66,37 @@ func (p *Planner) countPage(r *Record, now time.Time) {
 	}
 }
 
-// storm adds an incident to the place's open summary, or begins one.
+// stormGap is the least time between two summaries that wake a place.
+const stormGap = time.Minute
+
+// storm tells a summary page for several incidents from other records.
+func (r *Record) storm() bool {
+	return len(r.Members) > 0 && strings.HasPrefix(r.Incident, stormPrefix)
+}
+
+// storm adds an incident to the place's newest open summary, or begins one. What has been said already wakes nobody a
+// second time: providers fold what comes under a key that is open, and somebody may have acknowledged it. So what is worse
+// than the summary said, and all that is critical, gets another summary under a key of its own, of which there is one a
+// minute at most; the rest is told under the old key.
 func (p *Planner) storm(pl *Place, r *Record, t *tracked, now time.Time) *Record {
 	var s *Record
-	for id, o := range p.byPlace[pl.ID] {
-		if len(o.Members) > 0 && o.Want.Status == Opened && len(id) > len(stormPrefix) && id[:len(stormPrefix)] == stormPrefix && (s == nil || id < s.Incident) {
+	for _, o := range p.byPlace[pl.ID] {
+		if o.storm() && o.Want.Status == Opened && (s == nil || cmp.Or(o.CreatedAt.Compare(s.CreatedAt), strings.Compare(o.Incident, s.Incident)) > 0) {
 			s = o
 		}
 	}
 	i := t.event.After
-	if s == nil {
-		s = p.add(stormPrefix+i.ID, pl, r.Receiver, now)
+	if s == nil || s.Got.Status != None && (i.Severity == incident.Critical || i.Severity > s.Got.Severity) {
+		last := s
+		id := stormPrefix + i.ID
+		for n := 2; p.records[recordKey(id, pl.ID)] != nil; n++ {
+			id = fmt.Sprintf("%s%s-%d", stormPrefix, i.ID, n) // it has begun a summary before
+		}
+		s = p.add(id, pl, r.Receiver, now)
 		s.Want = Said{Status: Opened, Severity: i.Severity}
+		if last != nil {
+			s.NotBefore = cmp.Or(last.EditedAt, last.CreatedAt).Add(stormGap)
+		}
 	}
 	if !slices.Contains(s.Members, i.ID) {
 		s.Members = append(s.Members, i.ID)

@@ -87,6 +87,22 @@ func (s *Sender) describe(e *event, n respond.Notice) {
 	}
 }
 
+// bareSummary is how much of a title a bare event carries.
+const bareSummary = 200
+
+// bare is the event with nothing but what Events API v2 requires, in plain characters.
+func (e *event) bare(n respond.Notice) *event {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, respond.Title(n.Incident))
+	b := &event{RoutingKey: e.RoutingKey, Action: e.Action, DedupKey: e.DedupKey}
+	b.Payload = &payload{Summary: strings.TrimSpace(clip(fmt.Sprintf("%s (%s)", plain, clip(n.Incident.ID, 100)), bareSummary)), Source: "tocsin", Severity: severity(n)}
+	return b
+}
+
 func severity(n respond.Notice) string {
 	if s := severities[n.Incident.Severity]; s != "" {
 		return s

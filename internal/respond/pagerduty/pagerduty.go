@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -125,7 +126,25 @@ func (s *Sender) Send(ctx context.Context, d respond.Delivery) (respond.Receipt,
 	if err != nil {
 		return respond.Receipt{}, &respond.SendError{Class: respond.Permanent, Reason: respond.ReasonInternal, Err: fmt.Errorf("pagerduty: encode event: %w", err)}
 	}
-	return respond.Receipt{Key: d.Key}, s.post(ctx, body)
+	err = s.post(ctx, body)
+	var refused *respond.SendError
+	if e.Payload == nil || !errors.As(err, &refused) || refused.Reason != respond.ReasonRefused && refused.Reason != respond.ReasonTooLarge {
+		return respond.Receipt{Key: d.Key}, err
+	}
+	// PagerDuty does not take what we made of it, and would not take it an hour later: a page without its details wakes as
+	// well. What is refused bare, too, is refused for its key, and the first answer says so.
+	body, bareErr := e.bare(d.Notice).marshal()
+	if bareErr == nil {
+		bareErr = s.post(ctx, body)
+	}
+	if bareErr != nil {
+		var second *respond.SendError
+		if errors.As(bareErr, &second) && second.Class != respond.Permanent {
+			return respond.Receipt{}, second
+		}
+		return respond.Receipt{}, err
+	}
+	return respond.Receipt{Key: d.Key, Bare: refused}, nil
 }
 
 func (s *Sender) post(ctx context.Context, body []byte) error {

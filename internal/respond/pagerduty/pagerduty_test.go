@@ -181,6 +181,67 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
+// alertmanager#1700, #1840: a page that PagerDuty does not take as it is goes out bare rather than not at all, and says why.
+func TestWhatIsRefusedGoesOutBare(t *testing.T) {
+	i := respondtest.Example()
+	i.Title = "größte Störung\nseit Jahren"
+	for name, c := range map[string]struct {
+		statuses []int
+		class    respond.Class
+		bare     bool
+		calls    int
+	}{
+		"refused":           {[]int{400, 202}, 0, true, 2},
+		"too large":         {[]int{413, 202}, 0, true, 2},
+		"refused bare, too": {[]int{400, 400}, respond.Permanent, false, 2},
+		"then down":         {[]int{400, 503}, respond.Retry, false, 2},
+		"then limited":      {[]int{400, 429}, respond.RateLimited, false, 2},
+		"no key":            {[]int{403}, respond.Permanent, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var events []event
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var e event
+				if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+					t.Error(err)
+				}
+				events = append(events, e)
+				w.WriteHeader(c.statuses[min(len(events), len(c.statuses))-1])
+				_, _ = fmt.Fprint(w, `{"status":"success","message":"because of the links"}`)
+			}))
+			defer srv.Close()
+			s, err := New(&Config{URL: srv.URL, Client: "Tocsin"}, key, "https://tocsin.example.com/", srv.Client())
+			if err != nil {
+				t.Fatal(err)
+			}
+			receipt, err := s.Send(t.Context(), respondtest.Delivery(respond.ActionOpen, i, "k"))
+			if (receipt.Bare != nil) != c.bare || len(events) != c.calls {
+				t.Errorf("%d calls, bare %v", len(events), receipt.Bare)
+			}
+			if c.bare {
+				e := events[1]
+				if err != nil || e.DedupKey != "k" || e.RoutingKey != key || len(e.Links) > 0 || e.Client != "" || e.Payload.Details != nil || e.Payload.Severity != "critical" ||
+					!strings.HasPrefix(e.Payload.Summary, "gr??te St?rung?seit Jahren (") || !strings.Contains(receipt.Bare.Error(), "because of the links") {
+					t.Errorf("%v: %+v %+v", err, e, e.Payload)
+				}
+			} else if se := respond.Classify(err); err == nil || se.Class != c.class {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	// What cannot be made smaller is not sent twice.
+	calls := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { calls++; w.WriteHeader(400) }))
+	defer srv.Close()
+	s, err := New(&Config{URL: srv.URL}, key, "", srv.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Send(t.Context(), respondtest.Delivery(respond.ActionClose, i, "k")); err == nil || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
 // alertmanager PR#1822, pgEdge/ai-dba-workbench#498: no secret in any error, wherever the provider repeats it.
 func TestErrorsHideTheKey(t *testing.T) {
 	answers := []func(http.ResponseWriter){

@@ -18,8 +18,8 @@ const (
 	listPages   = 20
 )
 
-// findRoot looks for the incident's first message, which an earlier attempt may have posted.
-func (s *Sender) findRoot(ctx context.Context, d respond.Delivery) (ref, error) {
+// findRoot looks for the incident's first message, which an earlier attempt may have posted; not is one that it is not.
+func (s *Sender) findRoot(ctx context.Context, d respond.Delivery, not string) (ref, error) {
 	channel, err := s.channelID(ctx)
 	if err != nil {
 		return ref{}, err
@@ -32,7 +32,7 @@ func (s *Sender) findRoot(ctx context.Context, d respond.Delivery) (ref, error) 
 			return ref{}, fmt.Errorf("search the channel: %w", err)
 		}
 		for _, m := range page.Messages {
-			if ours(m, d.Notice.Incident.ID, "root") {
+			if m.Timestamp != not && ours(m, d.Notice.Incident.ID, "root") {
 				return ref{channel: channel, ts: m.Timestamp}, nil
 			}
 		}

@@ -137,7 +137,7 @@ func (s *Sender) Send(ctx context.Context, d respond.Delivery) (respond.Receipt,
 
 func (s *Sender) open(ctx context.Context, d respond.Delivery) (ref, error) {
 	if d.Uncertain {
-		found, err := s.findRoot(ctx, d)
+		found, err := s.findRoot(ctx, d, "")
 		if err != nil || found.ts != "" {
 			return found, err // content that is older than this is edited by the next step
 		}
@@ -192,9 +192,30 @@ func (s *Sender) edit(ctx context.Context, d respond.Delivery, at ref) (ref, err
 	}
 	var se slackgo.SlackErrorResponse
 	if errors.As(err, &se) && (se.Err == "message_not_found" || se.Err == "cant_update_message" || se.Err == "edit_window_closed") {
-		return s.post(ctx, d, at) // somebody deleted it: say it again rather than nowhere
+		return s.again(ctx, d, at)
 	}
 	return at, err
+}
+
+// again says what cannot be edited any more, because somebody deleted it, in a new message: rather there than nowhere. The
+// answer to an earlier such attempt may have been lost, so the channel is searched for what it posted.
+func (s *Sender) again(ctx context.Context, d respond.Delivery, gone ref) (ref, error) {
+	found, err := s.findRoot(ctx, d, gone.ts)
+	if err != nil {
+		return gone, err
+	}
+	if found.ts == "" {
+		return s.post(ctx, d, gone)
+	}
+	found.room = gone.room
+	_, ts, _, err := s.api.UpdateMessageContext(ctx, found.channel, found.ts, s.root(d, found.room, true)...)
+	if refusesBlocks(err) {
+		_, ts, _, err = s.api.UpdateMessageContext(ctx, found.channel, found.ts, s.root(d, found.room, false)...)
+	}
+	if err == nil && ts == "" {
+		err = errNoAnswer
+	}
+	return found, err
 }
 
 func (s *Sender) note(ctx context.Context, d respond.Delivery, at ref) error {

@@ -236,13 +236,25 @@ func TestUnknownOutcomeOfAReply(t *testing.T) {
 func TestDeletedMessageIsPostedAgain(t *testing.T) {
 	s, srv := pair(t, Config{})
 	key := send(t, s, respondtest.Delivery(respond.ActionOpen, respondtest.Example(), ""))
-	gone := parseRef(key)
-	gone.ts = "1.000001"
-	if again := send(t, s, respondtest.Delivery(respond.ActionUpdate, respondtest.Example(), gone.String())); again == gone.String() {
+	srv.Delete("incidents", parseRef(key).ts)
+	again := send(t, s, respondtest.Delivery(respond.ActionUpdate, respondtest.Example(), key))
+	if again == key {
 		t.Error("nothing was posted")
 	}
-	if n := len(srv.Channel("incidents").Messages); n != 2 {
+	if n := len(srv.Channel("incidents").Messages); n != 1 {
 		t.Errorf("%d messages", n)
+	}
+	// The answer is lost: the record still names the message that is gone, and what took its place is found.
+	srv.Delete("incidents", parseRef(again).ts)
+	d := respondtest.Delivery(respond.ActionUpdate, respondtest.Example(), again)
+	srv.Fail(standin.Lost, 1, "chat.postMessage")
+	if _, err := s.Send(t.Context(), d); err == nil {
+		t.Fatal("no answer was lost")
+	}
+	last := send(t, s, d)
+	messages := srv.Channel("incidents").Messages
+	if len(messages) != 1 || !strings.HasSuffix(last, messages[0].TS) || messages[0].Edits != 1 {
+		t.Errorf("key %s, %d messages", last, len(messages))
 	}
 }
 

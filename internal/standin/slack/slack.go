@@ -56,6 +56,15 @@ type Channel struct {
 	Messages []Message `json:"messages"`
 }
 
+// Delete removes a message, as somebody may in Slack.
+func (s *Server) Delete(name, ts string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.channel(name, true); c != nil {
+		c.Messages = slices.DeleteFunc(c.Messages, func(m Message) bool { return m.TS == ts })
+	}
+}
+
 // State is all that can be inspected, also as JSON under /state.
 type State struct {
 	Channels []Channel `json:"channels"`
