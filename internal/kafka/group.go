@@ -21,6 +21,8 @@ type GroupConfig struct {
 	RebalanceTimeout  time.Duration `yaml:"rebalance_timeout"` // How long a rebalance waits for a busy member. Default 30 s.
 	RejoinBackoff     time.Duration `yaml:"rejoin_backoff"`    // Between tries to join, and before a member joins anew. Default 1 s.
 	PartitionInterval time.Duration `yaml:"-"`                 // How often new partitions are looked for. Default 10 s.
+	// Claim, where it is set, makes the group give all partitions to the member that claims most. It is asked at each rebalance.
+	Claim func() uint64 `yaml:"-"`
 }
 
 func (c *GroupConfig) setDefaults() {
@@ -221,6 +223,7 @@ func (g *Group) config(topics []string, conns *connSet) kafka.ConsumerGroupConfi
 		JoinGroupBackoff:       g.cfg.RejoinBackoff,
 		Timeout:                c.cfg.RequestTimeout,
 		WatchPartitionChanges:  true,
+		GroupBalancers:         g.cfg.balancers(),
 		PartitionWatchInterval: g.cfg.PartitionInterval,
 		ErrorLogger:            kafka.LoggerFunc(func(format string, args ...any) { g.log.Debug(fmt.Sprintf(format, args...)) }),
 	}
