@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 // gather copies the rows between the two ticks' vectors into the tick tables and reads them back. It may be repeated, by
@@ -40,6 +41,9 @@ func (t *Timeline) gather(ctx context.Context, before, tick detect.Tick) (detect
 func (t *Timeline) store(ctx context.Context, tick detect.Tick, news []streamSpans) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range news {
+		if n.Name == signal.Requests {
+			group.Go(func() error { return t.countTotals(ctx, tick, n.Ranges) })
+		}
 		group.Go(func() error {
 			return t.db.insertSelect(ctx, "gather "+n.TickTable, fmt.Sprintf("%s/%s", tickToken(tick.Number), n.TickTable), render(n.Claim, n.Ranges),
 				ch.Named("tick", tick.Number), ch.Named("to", toDB(tick.To).UnixMilli()))

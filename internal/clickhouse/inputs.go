@@ -86,6 +86,7 @@ func (t *Timeline) inputs(ctx context.Context, tables []stream, from, to uint64)
 	}
 	for _, in := range all {
 		memory.Order(in)
+		in.Cells = mergeCells(in.Cells)
 	}
 	return all, nil
 }

@@ -39,6 +39,7 @@ func nativeCells(batch *ingest.Batch) []nativeColumn {
 		markerOnly("marker_events", "UInt64", n, m.Events),
 		markerOnly("marker_rejected", "UInt64", n, m.Rejected),
 		markerOnly("marker_late", "UInt64", n, m.Late),
+		markerOnly("marker_gap", "UInt64", n, m.Gap),
 		markerOnly("marker_max_event_time", kindTime, n, milliDB(m.MaxEventTime)),
 		markerOnly("marker_watermark", kindTime, n, milliDB(m.Watermark)),
 		markerOnly("marker_record_time", kindTime, n, milliDB(m.RecordTime)),

@@ -49,7 +49,7 @@ func (s *Store) Insert(ctx context.Context, b *ingest.Batch) error {
 		// The newest heartbeat of a partition is all that counts: no token, the table replaces the older ones.
 		return fail(op, s.db.insert(ctx, "", heartbeatBlock(b)))
 	}
-	if err := s.keys.store(ctx, s.db, b.Cells); err != nil {
+	if err := s.keys.store(ctx, s.db, withPoints(b)); err != nil {
 		return fail(op, err)
 	}
 	for i, dead := range deadLetterBlocks(b) {
@@ -58,7 +58,7 @@ func (s *Store) Insert(ctx context.Context, b *ingest.Batch) error {
 			return fail(op, err)
 		}
 	}
-	if b.Stream == signal.Requests && s.db.cfg.Protocol == "http" {
+	if b.Stream == signal.Requests && s.db.cfg.Protocol == "http" && len(b.Points) == 0 {
 		return fail(op, s.db.insertCells(ctx, token(b.Range), b))
 	}
 	return fail(op, s.db.insert(ctx, token(b.Range), batchBlock(b)))

@@ -13,8 +13,10 @@ func batchBlock(b *ingest.Batch) *block {
 	var out *block
 	switch b.Stream {
 	case signal.Requests:
-		out = baseBlock(b, len(b.Cells))
-		cellColumns(out, b.Cells)
+		cells := withPoints(b)
+		out = baseBlock(b, len(cells))
+		cellColumns(out, cells)
+		pointColumns(out, b)
 	case signal.Gauges:
 		out = baseBlock(b, len(b.Gauges))
 		gaugeColumns(out, b.Gauges)
@@ -47,6 +49,7 @@ func baseBlock(batch *ingest.Batch, rows int) *block {
 	last(b, "marker_events", m.Events)
 	last(b, "marker_rejected", m.Rejected)
 	last(b, "marker_late", m.Late)
+	last(b, "marker_gap", m.Gap)
 	lastTime(b, "marker_max_event_time", m.MaxEventTime)
 	lastTime(b, "marker_watermark", m.Watermark)
 	lastTime(b, "marker_record_time", m.RecordTime)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/ingest/mask"
+	"github.com/tocsin-project/tocsin/internal/ingest/series"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -45,6 +46,7 @@ type batch struct {
 	cells       []Cell
 	spare       []*signal.Cell // of cells, used before
 	rests       int            // in use
+	points      []series.Point
 	gauges      []signal.Gauge
 	tickets     []signal.Ticket
 	changes     []signal.Change
@@ -96,7 +98,7 @@ func (b *batch) full() bool {
 }
 
 func (b *batch) rows() int {
-	return len(b.cells) + len(b.gauges) + len(b.tickets) + len(b.changes) + len(b.alerts)
+	return len(b.cells) + len(b.points) + len(b.gauges) + len(b.tickets) + len(b.changes) + len(b.alerts)
 }
 
 // record notes a record before it is decoded.
@@ -129,6 +131,9 @@ func (b *batch) event(e signal.Event) {
 	switch e := e.(type) {
 	case *signal.Request:
 		b.request(e)
+	case *series.Point:
+		b.points = append(b.points, *e)
+		b.size += cellBytes + len(e.Path.Service) + len(e.Path.Operation) + len(e.Attributes)
 	case *signal.Gauge:
 		b.gauges = append(b.gauges, *e)
 		b.size += eventBytes + len(e.Attributes)
@@ -202,13 +207,14 @@ func (b *batch) gap(from, to int64, text string) {
 func (b *batch) finish(r Range, prior time.Time, revision string, clock time.Time) *Batch {
 	b.maskSamples()
 	b.sortCells()
+	slices.SortStableFunc(b.points, func(x, y series.Point) int { return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Series, y.Series)) })
 	slices.SortStableFunc(b.gauges, func(x, y signal.Gauge) int {
 		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Resource, y.Resource), cmp.Compare(x.Metric, y.Metric))
 	})
 	slices.SortStableFunc(b.tickets, func(x, y signal.Ticket) int { return x.Time.Compare(y.Time) })
 	slices.SortStableFunc(b.changes, func(x, y signal.Change) int { return x.Time.Compare(y.Time) })
 	slices.SortStableFunc(b.alerts, func(x, y signal.Alert) int { return x.Time.Compare(y.Time) })
-	out := &Batch{Range: r, Stream: b.stream, Time: b.firstRecord, Cells: b.cells, Gauges: b.gauges, Tickets: b.tickets, Changes: b.changes,
+	out := &Batch{Range: r, Stream: b.stream, Time: b.firstRecord, Cells: b.cells, Points: b.points, Gauges: b.gauges, Tickets: b.tickets, Changes: b.changes,
 		Alerts: b.alerts, DeadLetters: b.letters}
 	if out.Time.IsZero() {
 		out.Time = b.readAt
@@ -227,7 +233,7 @@ func (b *batch) release() {
 		clear(c.Samples) // their texts
 	}
 	b.spare = b.spare[:min(len(b.spare), maxSpareRests)]
-	b.gauges, b.tickets, b.changes, b.alerts, b.letters = nil, nil, nil, nil, nil
+	b.points, b.gauges, b.tickets, b.changes, b.alerts, b.letters = nil, nil, nil, nil, nil, nil
 }
 
 // newWatermark is the 99th percentile of the event times, so that a fast clock among many closes nobody's bucket; never

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tocsin-project/tocsin/internal/ingest/series"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -49,6 +50,7 @@ type Batch struct {
 	Stream      signal.Stream
 	Time        time.Time // the first record's timestamp: it chooses the storage partition
 	Cells       []Cell
+	Points      []series.Point // of cumulative series, which are counted where all partitions meet
 	Gauges      []signal.Gauge
 	Tickets     []signal.Ticket
 	Changes     []signal.Change

@@ -12,6 +12,8 @@ type DecoderInfo struct {
 	// Resource is where it finds a gauge's resource unless the file says otherwise; only decoders of metrics have it, and
 	// the keys of Metrics mean something to them alone.
 	Resource []string
+	// Scraped tells whether its names are those of Prometheus' conventions rather than OpenTelemetry's.
+	Scraped bool
 }
 
 // requestKeys tells whether the keys of Requests mean something: native events say themselves what they would say.
@@ -31,9 +33,9 @@ var Decoders = []DecoderInfo{
 	{Name: "json", Summary: "native events as JSON", Streams: signal.Streams},
 	{Name: "otlp_proto", Summary: "OpenTelemetry spans as protobuf, as the Collector's Kafka exporter writes them", Streams: []signal.Stream{signal.Requests}, Spans: true},
 	{Name: "otlp_json", Summary: "OpenTelemetry spans as OTLP/JSON, as the Collector's Kafka exporter writes them", Streams: []signal.Stream{signal.Requests}, Spans: true},
-	{Name: "otlp_metrics_proto", Summary: "OpenTelemetry metrics as protobuf: gauges, or requests from duration histograms and counters of delta temporality", Streams: metricStreams, Resource: otelResource},
+	{Name: "otlp_metrics_proto", Summary: "OpenTelemetry metrics as protobuf: gauges, or requests from duration histograms and counters, deltas or totals", Streams: metricStreams, Resource: otelResource},
 	{Name: "otlp_metrics_json", Summary: "OpenTelemetry metrics as OTLP/JSON, read in the same way", Streams: metricStreams, Resource: otelResource},
-	{Name: "prometheus", Summary: "gauges in Prometheus' text format", Streams: []signal.Stream{signal.Gauges}, Resource: scrapedResource},
+	{Name: "prometheus", Summary: "metrics in Prometheus' text format: gauges, or requests from counters and histograms", Streams: metricStreams, Resource: scrapedResource, Scraped: true},
 	{Name: "alertmanager", Summary: "alerts as Alertmanager's webhook and Prometheus send them", Streams: []signal.Stream{signal.Alerts}},
 	{Name: "zendesk", Summary: "tickets from Zendesk's webhooks", Streams: []signal.Stream{signal.Tickets}},
 	{Name: "intercom", Summary: "tickets from Intercom's webhooks", Streams: []signal.Stream{signal.Tickets}},

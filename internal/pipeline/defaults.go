@@ -46,17 +46,37 @@ func (r *Requests) setSpanDefaults() {
 	}
 }
 
+// setScrapedDefaults are labels as exporters in Prometheus' format commonly name them.
+func (r *Requests) setScrapedDefaults() {
+	fill(&r.Service, "service", "service_name", "app", "job")
+	fill(&r.Operation, "http_route", "route", "handler", "grpc_method", "rpc_method", "endpoint", "path", "uri")
+	fill(&r.Account, "account", "tenant", "organization")
+	if r.Attributes == nil {
+		r.Attributes = map[string][]string{"region": {"region"}, "site": {"site", "zone"}, "environment": {"environment", "env"}, "version": {"version"}}
+	}
+}
+
 // requestMetrics are the histograms of how long servers took, today's names and those of earlier conventions.
 var requestMetrics = []string{"http.server.request.duration", "http.server.duration", "rpc.server.call.duration", "rpc.server.duration", "messaging.process.duration"}
+
+// scrapedMetrics count each request once, with its status; what else there is differs from exporter to exporter.
+var scrapedMetrics = []string{"http_server_request_duration_seconds", "grpc_server_handled_total"}
 
 func (p *Pipeline) setMetricDefaults(d DecoderInfo) {
 	fill(&p.Metrics.Resource, d.Resource...)
 	if p.Stream != signal.Requests {
 		return
 	}
+	if d.Scraped {
+		p.Requests.setScrapedDefaults()
+	}
 	p.Requests.setSpanDefaults()
+	names := requestMetrics
+	if d.Scraped {
+		names = scrapedMetrics
+	}
 	if len(p.Metrics.Names) == 0 {
-		for _, name := range requestMetrics {
+		for _, name := range names {
 			g, err := NewGlob(name)
 			if err != nil {
 				panic(err) // a name of our own

@@ -17,18 +17,20 @@ import (
 )
 
 // metrics turns OpenTelemetry's metrics into gauges or requests, as the pipeline's stream is. Rows must be a function of
-// the records that they come from. So what needs an earlier point to be understood, cumulative counters and
-// histograms, is refused with what to set at the sender: docs/decisions/0006.
+// the records that they come from. So cumulative counters and histograms are handed on as the totals that they are; what
+// happened between two of them is found where all partitions meet: docs/decisions/0017.
 type metrics struct {
 	p     *pipeline.Pipeline
 	own   *jsonDecoder // bounds texts, keeps the pipeline's attributes
 	names *namer
+	terms map[int][]string // conventions
 	dims  []string
 	sets  interner
 	pairs []signal.Attr
 
 	// State of the record that is being read.
 	resource map[string]string
+	series   seriesState
 	emit     func(signal.Event)
 	reject   func(ingest.DeadLetter)
 	refused  map[string]map[string]bool // why → names of metrics
@@ -36,7 +38,7 @@ type metrics struct {
 
 func newMetrics(p *pipeline.Pipeline) *metrics {
 	return &metrics{
-		p: p, own: newJSON(p).(*jsonDecoder), names: newNamer(&p.Requests),
+		p: p, own: newJSON(p).(*jsonDecoder), names: newNamer(&p.Requests), terms: conventions,
 		dims: slices.Sorted(maps.Keys(p.Requests.Attributes)),
 	}
 }
@@ -50,6 +52,7 @@ func (m *metrics) batch(batch *metricspb.MetricsData) {
 	for _, rm := range batch.ResourceMetrics {
 		m.resource = attrMap(rm.GetResource().GetAttributes())
 		for _, sm := range rm.ScopeMetrics {
+			m.series.under(m.resource, sm.GetScope().GetName(), sm.GetScope().GetVersion(), attrMap(sm.GetScope().GetAttributes()))
 			for _, metric := range sm.Metrics {
 				m.metric(metric)
 			}
@@ -80,11 +83,10 @@ func (m *metrics) metric(metric *metricspb.Metric) {
 
 // Why metrics are not read. The texts are hints for whoever runs the sender.
 const (
-	whyCumulative = "cumulative: send deltas, with the Collector's cumulativetodelta processor before its Kafka exporter or the SDK's OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta"
-	whyCounter    = "no gauge but a counter or distribution: list what is wanted under metrics, or read it as requests"
-	whyDelta      = "a delta of an up-down counter, whose value depends on earlier ones: send it cumulative"
-	whyNoCount    = "neither a duration histogram nor a counter"
-	whyTempo      = "no aggregation temporality"
+	whyCounter = "no gauge but a counter or distribution: list what is wanted under metrics, or read it as requests"
+	whyDelta   = "a delta of an up-down counter, whose value depends on earlier ones: send it cumulative"
+	whyNoCount = "neither a duration histogram nor a counter"
+	whyTempo   = "no aggregation temporality"
 )
 
 // refuse remembers a metric that cannot be read. A record has one dead letter for all of them: batches repeat the same
@@ -105,7 +107,7 @@ func (m *metrics) end() {
 		}
 		m.reject(ingest.DeadLetter{Reason: ingest.ReasonUnsupported, Detail: cut(names, maxTitle/2) + more + ": " + why, Payload: []byte(strings.Join(list, "\n"))})
 	}
-	m.resource, m.refused = nil, nil
+	m.resource, m.refused, m.series = nil, nil, seriesState{}
 }
 
 // bad is a dead letter for one point or metric; the name stands for it.

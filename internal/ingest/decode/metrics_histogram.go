@@ -43,13 +43,17 @@ func (l *latencies) add(lo, hi float64, n uint64) {
 	l.total += n
 }
 
-// deliver hands on the requests of a point, an event for each bucket.
+// deliver hands on the requests of a point, an event for each bucket; of a cumulative one what it says.
 func (m *metrics) deliver(name string, at time.Time, point map[string]string, l *latencies) {
-	if l.total == 0 {
+	if l.total == 0 && !m.series.cumulative {
 		return
 	}
 	r := m.request(name, at, point)
 	if r == nil {
+		return
+	}
+	if m.series.cumulative {
+		m.total(name, r, point, l.total, &l.counts)
 		return
 	}
 	for i, n := range l.counts {
@@ -62,19 +66,20 @@ func (m *metrics) deliver(name string, at time.Time, point map[string]string, l 
 }
 
 func (m *metrics) histogram(name string, unit time.Duration, p *metricspb.HistogramDataPoint) {
-	if absent(p.GetFlags()) || p.GetCount() == 0 {
+	if absent(p.GetFlags()) || p.GetCount() == 0 && !m.series.cumulative {
 		return
 	}
 	at, ok := m.at(name, p.GetTimeUnixNano())
 	if !ok {
 		return
 	}
+	m.series.start = p.GetStartTimeUnixNano()
 	counts, bounds := p.GetBucketCounts(), p.GetExplicitBounds()
 	least, most := 0.0, math.Inf(1)
-	if p.Min != nil {
+	if p.Min != nil && !m.series.cumulative { // else of long ago, perhaps
 		least = p.GetMin()
 	}
-	if p.Max != nil {
+	if p.Max != nil && !m.series.cumulative {
 		most = p.GetMax()
 	}
 	l := latencies{unit: unit}
@@ -114,14 +119,24 @@ func (m *metrics) undivided(name string, at time.Time, unit time.Duration, p *me
 		m.bad(ingest.ReasonInvalid, name, "a point counts %d: at most %d can be right", p.GetCount(), int64(maxCount))
 		return
 	}
-	if mean := p.GetSum() / float64(p.GetCount()); p.Sum != nil && mean >= 0 {
+	if mean := p.GetSum() / float64(p.GetCount()); p.Sum != nil && mean >= 0 && !m.series.cumulative {
 		l := latencies{unit: unit}
 		l.add(mean, mean, p.GetCount())
 		m.deliver(name, at, attrMap(p.GetAttributes()), &l)
 		return
 	}
-	if r := m.request(name, at, attrMap(p.GetAttributes())); r != nil {
-		r.Count = p.GetCount()
+	m.deliverCount(name, at, attrMap(p.GetAttributes()), p.GetCount())
+}
+
+// deliverCount hands on requests of which no duration is known.
+func (m *metrics) deliverCount(name string, at time.Time, point map[string]string, n uint64) {
+	r := m.request(name, at, point)
+	switch {
+	case r == nil:
+	case m.series.cumulative:
+		m.total(name, r, point, n, &signal.Latency{})
+	default:
+		r.Count = n
 		m.emit(r)
 	}
 }
@@ -143,13 +158,14 @@ func within(lo, hi, least, most float64) (float64, float64) {
 
 // exponential reads a histogram whose bucket i holds what lies in (base^i, base^(i+1)], base being 2^(2^-scale).
 func (m *metrics) exponential(name string, unit time.Duration, p *metricspb.ExponentialHistogramDataPoint) {
-	if absent(p.GetFlags()) || p.GetCount() == 0 {
+	if absent(p.GetFlags()) || p.GetCount() == 0 && !m.series.cumulative {
 		return
 	}
 	at, ok := m.at(name, p.GetTimeUnixNano())
 	if !ok {
 		return
 	}
+	m.series.start = p.GetStartTimeUnixNano()
 	if s := p.GetScale(); s < -11 || s > 21 {
 		m.bad(ingest.ReasonInvalid, name, "a point has the scale %d", s)
 		return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -35,15 +36,11 @@ func (m *metrics) requests(metric *metricspb.Metric) {
 		m.refuse(metric.Name, whyNoCount)
 		return
 	}
-	switch temporality {
-	case delta:
-	case cumulative:
-		m.refuse(metric.Name, whyCumulative)
-		return
-	default:
+	if temporality != delta && temporality != cumulative {
 		m.refuse(metric.Name, whyTempo)
 		return
 	}
+	m.series.cumulative = temporality == cumulative
 	switch d := metric.Data.(type) {
 	case *metricspb.Metric_Sum:
 		m.counter(metric.Name, d.Sum.GetDataPoints())
@@ -82,7 +79,7 @@ func (m *metrics) counter(name string, points []*metricspb.NumberDataPoint) {
 	for _, p := range points {
 		n := number(p)
 		switch {
-		case absent(p.GetFlags()) || n == 0:
+		case absent(p.GetFlags()) || n == 0 && !m.series.cumulative:
 			continue
 		case n < 0 || n != math.Trunc(n) || n > maxCount:
 			m.bad(ingest.ReasonInvalid, name, "a point counts %v: a whole number of at most %d is needed", n, int64(maxCount))
@@ -92,10 +89,8 @@ func (m *metrics) counter(name string, points []*metricspb.NumberDataPoint) {
 		if !ok {
 			continue
 		}
-		if r := m.request(name, at, attrMap(p.GetAttributes())); r != nil {
-			r.Count = uint64(n)
-			m.emit(r)
-		}
+		m.series.start = p.GetStartTimeUnixNano()
+		m.deliverCount(name, at, attrMap(p.GetAttributes()), uint64(n))
 	}
 }
 
@@ -107,7 +102,7 @@ func (m *metrics) request(metric string, at time.Time, point map[string]string) 
 		return v
 	}
 	cfg := &m.p.Requests
-	service, method := get(cfg.Service...), get(conventions[fieldMethod]...)
+	service, method := get(cfg.Service...), get(m.terms[fieldMethod]...)
 	// A server without routes names its spans by the method alone, and so do we; a consumer has what it consumes.
 	operation := cmp.Or(get(cfg.Operation...), method, get("messaging.destination.name", "messaging.destination"))
 	switch {
@@ -118,11 +113,11 @@ func (m *metrics) request(metric string, at time.Time, point map[string]string) 
 		m.bad(ingest.ReasonMissing, metric, "none of %q, which name the operation", cfg.Operation)
 		return nil
 	}
-	messaging := get(conventions[fieldMessaging]...)
+	messaging := get(m.terms[fieldMessaging]...)
 	named := m.names.of(call{service: cut(service, maxName), name: cut(operation, maxOper), method: method,
-		rpc: get(conventions[fieldRPC]...), graphql: get(conventions[fieldGraphQL]...), messaging: messaging != ""})
-	e := ending{grpc: get(conventions[fieldGRPC]...), errorType: cut(get(conventions[fieldError]...), maxName)}
-	e.http, _ = strconv.Atoi(get(conventions[fieldStatus]...)) // 0 where there is none
+		rpc: get(m.terms[fieldRPC]...), graphql: get(m.terms[fieldGraphQL]...), messaging: messaging != ""})
+	e := ending{grpc: get(m.terms[fieldGRPC]...), errorType: cut(get(m.terms[fieldError]...), maxName)}
+	e.http = statusNumber(get(m.terms[fieldStatus]...))
 	r := &signal.Request{
 		Time: at, Path: signal.Path{Service: cut(service, maxName), Operation: named.operation, Access: named.access},
 		Latency: -1, Attempt: 1, Account: cut(get(cfg.Account...), maxName), Error: e.errorType, Outcome: e.outcome(), Status: cut(e.status(), maxName),
@@ -136,4 +131,13 @@ func (m *metrics) request(metric string, at time.Time, point map[string]string) 
 	r.Attributes = m.sets.of(m.pairs)
 	overrule(cfg.Outcomes, r)
 	return r
+}
+
+// statusNumber reads a status code, or a class of them such as 5xx; 0 where it is neither.
+func statusNumber(s string) int {
+	if len(s) == 3 && s[0] >= '1' && s[0] <= '5' && strings.EqualFold(s[1:], "xx") {
+		return int(s[0]-'0') * 100
+	}
+	n, _ := strconv.Atoi(s)
+	return n
 }

@@ -14,7 +14,7 @@ import (
 
 var otlpMetricsProtoEntry = Entry{
 	Name:    "otlp_metrics_proto",
-	Summary: "OpenTelemetry metrics as protobuf. Stream gauges: gauges and up-down counters. Stream requests: duration histograms by status code, and counters, of delta temporality.",
+	Summary: "OpenTelemetry metrics as protobuf. Stream gauges: gauges and up-down counters. Stream requests: duration histograms by status code, and counters, be they deltas or totals.",
 	Binary:  true,
 	Example: "CoUBChoKGAoMc2VydmljZS5uYW1lEggKBm9yZGVycxJnEmUKGmRiLmNsaWVudC5jb25uZWN0aW9uLmNvdW50Ggx7Y29ubmVjdGlvbn0qOQo3GQDIa+XY1NQYOg8KBXN0YXRlEgYKBHVzZWQ6EgoMdG9jc2luLmxpbWl0EgIYMjEtAAAAAAAAAA==",
 	New:     func(p *pipeline.Pipeline) ingest.Decoder { return &otlpMetrics{m: newMetrics(p)} },

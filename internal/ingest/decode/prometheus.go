@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -16,12 +17,29 @@ import (
 
 var prometheusEntry = Entry{
 	Name:    "prometheus",
-	Summary: "Gauges in Prometheus' text format, as scraped or pushed; counters and distributions are refused as unsupported.",
+	Summary: "Metrics in Prometheus' text format, as scraped or pushed. Stream gauges: gauges. Stream requests: counters, and histograms of durations, whose totals are counted from scrape to scrape.",
 	Example: "# TYPE mysql_connections gauge\nmysql_connections{instance=\"mysql/collab/primary\"} 3900 1789288980000\n",
-	New:     func(p *pipeline.Pipeline) ingest.Decoder { return &prometheusText{newMetrics(p)} },
+	New:     func(p *pipeline.Pipeline) ingest.Decoder { return newPrometheusText(p) },
 }
 
 type prometheusText struct{ m *metrics }
+
+// scraped are the names of labels for what is not configured.
+var scraped = map[int][]string{
+	fieldMethod:    {"http_request_method", "method", "http_method", "verb"},
+	fieldStatus:    {"http_response_status_code", "code", "status", "status_code", "http_status_code", "http_status"},
+	fieldGRPC:      {"rpc_grpc_status_code", "grpc_code", "grpc_status"},
+	fieldError:     {"error_type"},
+	fieldGraphQL:   {"graphql_operation_type"},
+	fieldRPC:       {"rpc_method", "grpc_method"},
+	fieldMessaging: {"messaging_system", "messaging_destination_name"},
+}
+
+func newPrometheusText(p *pipeline.Pipeline) *prometheusText {
+	m := newMetrics(p)
+	m.terms = scraped
+	return &prometheusText{m}
+}
 
 var _ ingest.Decoder = (*prometheusText)(nil)
 
@@ -41,26 +59,40 @@ func (d *prometheusText) Decode(rec ingest.Record, emit func(signal.Event), reje
 	d.m.begin(emit, reject)
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		f := families[name]
-		switch t := f.GetType().String(); {
+		t := f.GetType().String()
+		switch {
 		case !d.m.wanted(name):
 			continue
-		case t != "GAUGE" && t != "UNTYPED":
+		case d.m.p.Stream == signal.Gauges && t != "GAUGE" && t != "UNTYPED":
 			d.m.refuse(name, whyCounter)
 			continue
 		}
 		for _, s := range f.GetMetric() {
-			g := &signal.Gauge{Time: rec.Time.UTC(), Metric: name, Value: s.GetGauge().GetValue()}
-			if s.Untyped != nil {
-				g.Value = s.GetUntyped().GetValue()
-			}
+			at, labels := rec.Time.UTC(), labelMap(s.GetLabel())
 			if s.TimestampMs != nil {
-				g.Time = time.UnixMilli(s.GetTimestampMs()).UTC()
+				at = time.UnixMilli(s.GetTimestampMs()).UTC()
 			}
-			labels := make(map[string]string, len(s.GetLabel()))
-			for _, l := range s.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
+			if d.m.p.Stream == signal.Gauges {
+				g := &signal.Gauge{Time: at, Metric: name, Value: s.GetGauge().GetValue()}
+				if s.Untyped != nil {
+					g.Value = s.GetUntyped().GetValue()
+				}
+				d.m.gauge(g, labels)
+				continue
 			}
-			d.m.gauge(g, labels)
+			d.writer(rec.Key, labels)
+			switch {
+			case s.Counter != nil:
+				d.count(name, at, labels, s.GetCounter().GetValue())
+			case s.Untyped != nil && strings.HasSuffix(name, "_total"):
+				d.count(name, at, labels, s.GetUntyped().GetValue())
+			case s.Histogram != nil:
+				d.histogram(name, at, labels, s.GetHistogram().GetSampleCount(), bucketsOf(s.GetHistogram().GetBucket()))
+			case s.Summary != nil: // its quantiles do not add up
+				d.count(name, at, labels, float64(s.GetSummary().GetSampleCount()))
+			default:
+				d.m.refuse(name, whyNoCount)
+			}
 		}
 	}
 	d.m.end()
