@@ -11,6 +11,10 @@ import (
 // second needs no thousand fetches a second.
 const trickle = 20 * time.Millisecond
 
+// trust is how long the log that answers is taken for the one that answered before. A topic can hardly be deleted, made
+// anew and filled again within it without any fetch failing.
+const trust = 2 * time.Second
+
 // fetch gets the next records, or none. It waits no longer than the batch may.
 func (p *partition) fetch(ctx context.Context) error {
 	if len(p.records) > 0 {
@@ -31,6 +35,16 @@ func (p *partition) fetch(ctx context.Context) error {
 	// Taken before the fetch: if it comes back empty, everything that was written before is read.
 	clock := p.loop.clock.Now()
 	p.emptySince = time.Time{}
+	if p.fetchFailed > 0 || time.Since(p.lookedAt) > trust {
+		switch same, err := p.sameLog(ctx); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return p.fetchFails(ctx, err)
+		case !same:
+			return errReopen
+		}
+	}
 	f, err := p.loop.kafka.Fetch(ctx, p.tp, p.next, int(p.loop.cfg.FetchBytes), wait)
 	switch {
 	case ctx.Err() != nil:
@@ -44,6 +58,7 @@ func (p *partition) fetch(ctx context.Context) error {
 		p.fetchFailed = 0
 		p.unblocked()
 	}
+	p.lookedAt = time.Now()
 	if f.HighWatermark < p.end || p.batch != nil && f.HighWatermark < p.batch.until {
 		return errReopen // begin looks whether it stays like that
 	}
@@ -53,6 +68,27 @@ func (p *partition) fetch(ctx context.Context) error {
 		p.emptySince = clock // zero while the clock knows nothing
 	}
 	return nil
+}
+
+// sameLog looks, after a failure or a pause, whether the record before the end is still the one that was stored: a topic
+// may have been made anew meanwhile, and its log be longer already than the old one was.
+func (p *partition) sameLog(ctx context.Context) (bool, error) {
+	if p.recordTime.IsZero() {
+		return p.next == p.end, nil // what was read but not stored is read again, from where this life begins
+	}
+	last := p.end - 1
+	f, err := p.loop.kafka.Fetch(ctx, p.tp, last, 1, 0)
+	if errors.Is(err, ErrOutOfRange) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("fetch the last stored record: %w", err)
+	}
+	if f.Release != nil {
+		defer f.Release()
+	}
+	// The last offset of a batch may hold a transaction's end, which is no record.
+	return len(f.Records) == 0 || f.Records[0].Offset != last || f.Records[0].Time.UnixMilli() == p.recordTime.UnixMilli(), nil
 }
 
 // fetchFails waits before the next try. The batch that is being gathered goes its way meanwhile.

@@ -65,10 +65,21 @@ type running struct {
 // start runs one process. Logs are kept only where chaos cannot make two write at once.
 func (w *world) start(seed uint64, chaos ingesttest.Chaos, change func(*ingest.Loop)) *running {
 	w.t.Helper()
+	return w.startWith(seed, chaos, change, func(l ingest.Log) ingest.Log { return l })
+}
+
+// startOn runs one process on another log than the broker's own.
+func (w *world) startOn(seed uint64, log func(ingest.Log) ingest.Log) *running {
+	w.t.Helper()
+	return w.startWith(seed, peace, nil, log)
+}
+
+func (w *world) startWith(seed uint64, chaos ingesttest.Chaos, change func(*ingest.Loop), log func(ingest.Log) ingest.Log) *running {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := ingesttest.NewProcess(seed, chaos, cancel)
 	loop, err := ingest.New(w.cfg, ingest.Deps{
-		Log: w.kafka.Log(p), Group: w.kafka.Group(p), Store: w.store.Client(p), Sources: w.sources,
+		Log: log(w.kafka.Log(p)), Group: w.kafka.Group(p), Store: w.store.Client(p), Sources: w.sources,
 		Clock: ingest.NewClock(w.cfg.Clock, nil), Logger: slog.New(slog.DiscardHandler), Metrics: ingest.NewMetrics(nil),
 	})
 	if err != nil {

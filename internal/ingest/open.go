@@ -89,7 +89,7 @@ func (p *partition) begin(ctx context.Context) error {
 	}
 	p.incarnation, p.end, p.next, p.fetchNext, p.high = b.incarnation, b.offset, b.offset, b.offset, k.end
 	p.records, p.release, p.batch, p.open, p.caughtUp = nil, nil, nil, false, false
-	p.watermark, p.recordTime = time.Time{}, time.Time{}
+	p.watermark, p.recordTime, p.fetchFailed, p.lookedAt = time.Time{}, time.Time{}, 0, time.Now()
 	if k.ledger.Found && k.ledger.Incarnation == b.incarnation {
 		p.watermark, p.recordTime = k.ledger.Watermark, k.ledger.RecordTime
 		p.loop.clock.Observe(k.ledger.RecordTime)
@@ -133,7 +133,10 @@ func (p *partition) learn(ctx context.Context) (k knowledge, err error) {
 	for since := time.Now(); decide(k).short && !k.differs && ctx.Err() == nil && time.Since(since) < p.loop.cfg.AnewAfter.Std(); {
 		pause(ctx, min(time.Second, p.loop.cfg.AnewAfter.Std()))
 		err = p.insist(ctx, func() (err error) {
-			k.start, k.end, err = p.loop.kafka.Bounds(ctx, p.tp)
+			if k.start, k.end, err = p.loop.kafka.Bounds(ctx, p.tp); err != nil {
+				return err
+			}
+			k.differs, err = p.differs(ctx, k) // a log made anew may have grown beyond the old one by now
 			return err
 		})
 		if err != nil {
@@ -214,7 +217,22 @@ func (p *partition) takeOver(ctx context.Context, r reservation, ledger Position
 	p.loop.metrics.replays.WithLabelValues("stored").Inc()
 	p.spare, p.batch = p.batch, nil
 	p.end, p.next, p.fetchNext, p.open = r.End, r.End, r.End, true
-	return nil
+	return p.catchUp(ctx)
+}
+
+// catchUp reads the ledger again: a range that a predecessor's insert stored just now has moved the record before the end,
+// by which the log is recognised, and the watermark.
+func (p *partition) catchUp(ctx context.Context) error {
+	return p.insist(ctx, func() error {
+		pos, err := p.loop.store.Position(ctx, p.src.Pipeline.Stream, p.tp.Topic, p.tp.Partition)
+		if err == nil && pos.Found && pos.Incarnation == p.incarnation && pos.End == p.end {
+			p.recordTime = pos.RecordTime
+			if pos.Watermark.After(p.watermark) {
+				p.watermark = pos.Watermark
+			}
+		}
+		return err
+	})
 }
 
 // insist repeats a step until it works, ctx ends, or the generation is over.

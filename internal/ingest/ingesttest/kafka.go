@@ -49,6 +49,18 @@ func (k *Kafka) CreateTopic(topic string, partitions int) {
 	}
 }
 
+// DeleteTopic makes requests about its partitions fail, until it is made anew.
+func (k *Kafka) DeleteTopic(topic string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for tp, l := range k.logs {
+		if tp.Topic == topic {
+			close(l.wake)
+			delete(k.logs, tp)
+		}
+	}
+}
+
 // Produce appends a record and returns its offset.
 func (k *Kafka) Produce(topic string, partition int32, at time.Time, value []byte) int64 {
 	k.mu.Lock()
@@ -152,6 +164,9 @@ func (l *log) Bounds(_ context.Context, tp ingest.TopicPartition) (start, end in
 	l.k.mu.Lock()
 	defer l.k.mu.Unlock()
 	pl := l.k.logs[tp]
+	if pl == nil {
+		return 0, 0, fmt.Errorf("bounds of %v: no such partition", tp)
+	}
 	return pl.start, pl.end(), nil
 }
 
