@@ -6,6 +6,7 @@ SHELL := bash
 PKG ?= ./...
 ARGS ?=
 COUNT ?= 6
+FUZZTIME ?= 1m
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +20,12 @@ demo: build ## run everything on this machine with generated traffic; ARGS="--he
 
 test: ## run the tests; PKG=./internal/rule/... narrows them, ARGS="-run X" goes to go test
 	@.ci/test $(PKG) $(ARGS)
+
+test-kafka: ## run the tests of Kafka on Apache Kafka (needs java 17 and mvn); VERSION=3.9.1 or 2.8.2 runs an older one
+	@KAFKA_VERSION=$(VERSION) .ci/kafka $(ARGS)
+
+fuzz: ## fuzz all decoders and parsers, each for FUZZTIME; RUN=Prometheus narrows them
+	@.ci/fuzz $(FUZZTIME) $(RUN)
 
 lint: ## check formatting, vet, linters, modules, scripts and stray paths
 	@.ci/lint
@@ -36,4 +43,4 @@ bench-evidence: ## measure the evidence rule against its rivals; ARGS=-sensitivi
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test lint bench bench-ingest bench-evidence clean
+.PHONY: help build demo test test-kafka fuzz lint bench bench-ingest bench-evidence clean

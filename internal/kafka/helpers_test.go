@@ -39,9 +39,24 @@ func broker(t *testing.T, partitions int) (addr, topic string) {
 		addr = realkafkatest.Addr(t)
 		must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,
 			ReplicationFactor: 1}}))
+		led(t, addr, topic, partitions)
 		return addr, topic
 	}
 	return kafkatest.Start(t, kafkalocal.Topic{Name: topic, Partitions: partitions}), topic
+}
+
+// led waits until all partitions of a topic just made are led: a cluster knows them a moment earlier.
+func led(t *testing.T, addr, topic string, partitions int) {
+	t.Helper()
+	c := newClient(t, addr)
+	eventually(t, "leaders of "+topic, func() bool {
+		for p := range int32(partitions) {
+			if _, err := c.ListOffsets(t.Context(), topic, p); err != nil {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func topicName(t *testing.T) string {

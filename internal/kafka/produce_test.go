@@ -172,6 +172,7 @@ func compacted(t *testing.T, partitions int) (addr, topic string) {
 	addr = realkafkatest.Addr(t)
 	must(t, newClient(t, addr).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,
 		Configs: map[string]string{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}}}))
+	led(t, addr, topic, partitions)
 	return addr, topic
 }
 

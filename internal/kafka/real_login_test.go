@@ -23,6 +23,7 @@ func TestApacheKafkaTLSAndEveryLogin(t *testing.T) {
 	cluster := realkafkatest.One(t)
 	topic := topicName(t)
 	must(t, newClient(t, cluster.Addr(1, realkafka.Plain)).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic}}))
+	led(t, cluster.Addr(1, realkafka.Plain), topic, 1)
 	overTLS := func(cfg *kafka.Config) { cfg.TLS = &kafka.TLSConfig{CAFile: cluster.CAFile()} }
 	t.Run("TLS", func(t *testing.T) {
 		works(t, newClient(t, cluster.Addr(1, realkafka.TLS), overTLS), topic)

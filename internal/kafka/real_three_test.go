@@ -28,6 +28,7 @@ func threeBrokers(t *testing.T, partitions int, configs map[string]string) (c *r
 	addrs, topic = strings.Join(c.Addrs(realkafka.Plain), ","), topicName(t)
 	must(t, newClient(t, addrs).EnsureTopics(t.Context(), []kafka.TopicSpec{{Name: topic, Partitions: partitions,
 		ReplicationFactor: 3, Configs: configs}}))
+	led(t, addrs, topic, partitions)
 	return c, addrs, topic
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -202,4 +203,13 @@ func addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p
 func lastLines(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}
+
+// Java is a program of the version's jars, such as org.apache.kafka.tools.ProducerPerformance. What Kafka logs goes to
+// its standard output with what it prints.
+func (c *Cluster) Java(ctx context.Context, class string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.run.java, c.javaArgs(128, append([]string{c.logFlag(), class}, args...)...)...)
+	cmd.Dir = c.dir
+	endWithParent(cmd)
+	return cmd
 }

@@ -33,14 +33,14 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	if err := c.certificate(); err != nil {
 		return err
 	}
-	name, content, flag := "log4j.properties", log4j1, "-Dlog4j.configuration=file:"
-	if strings.HasPrefix(c.o.Version, "4.") {
-		name, content, flag = "log4j2.properties", log4j2, "-Dlog4j2.configurationFile="
+	content := log4j1
+	if c.log4j2() {
+		content = log4j2
 	}
-	if err := os.WriteFile(c.path(name), []byte(content), 0o600); err != nil {
+	if err := os.WriteFile(c.path("log4j.properties"), []byte(content), 0o600); err != nil {
 		return err
 	}
-	flag += c.path(name)
+	flag := c.logFlag()
 	if c.rel.zookeeper {
 		if err := c.prepareZooKeeper(flag); err != nil {
 			return err
@@ -60,11 +60,24 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	return formats.Wait()
 }
 
+func (c *Cluster) log4j2() bool { return strings.HasPrefix(c.o.Version, "4.") }
+
+// logFlag makes warnings and errors be printed.
+func (c *Cluster) logFlag() string {
+	if c.log4j2() {
+		return "-Dlog4j2.configurationFile=" + c.path("log4j.properties")
+	}
+	return "-Dlog4j.configuration=file:" + c.path("log4j.properties")
+}
+
 // java is a Java program of the version, lean: the first compiler only, which is ready at once, and a simple collector.
 func (c *Cluster) java(heapMiB int, args ...string) *exec.Cmd {
-	all := append([]string{fmt.Sprintf("-Xmx%dm", heapMiB), "-Xms32m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	return exec.Command(c.run.java, c.javaArgs(heapMiB, args...)...)
+}
+
+func (c *Cluster) javaArgs(heapMiB int, args ...string) []string {
+	return append([]string{fmt.Sprintf("-Xmx%dm", heapMiB), "-Xms32m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-XX:MaxMetaspaceSize=160m", "-Djava.awt.headless=true", "-cp", c.run.classpath}, args...)
-	return exec.Command(c.run.java, all...)
 }
 
 func (c *Cluster) format(ctx context.Context, n *node, flag, conf string) error {
