@@ -55,6 +55,9 @@ func (n *node) name() string { return cmp.Or(n.key.Service, n.key.Resource) }
 
 // stale tells that a resource has been near its limit for so long, without reaching it, that it explains nothing new.
 func (n *node) stale(onset time.Time) bool {
+	if n.kind == "gauge" && onset.Sub(n.onset) > afterlife {
+		return true
+	}
 	return n.kind == "saturation" && onset.Sub(n.onset) > staleAfter && n.value < staleLevel
 }
 
@@ -93,7 +96,9 @@ func (d *Detector) newScene(fresh []*finding, now time.Time) *scene {
 	c := &scene{d: d, now: now, suspicious: map[string]bool{}}
 	failing := map[string]time.Time{} // service → newest onset
 	see := func(f *incident.Finding) {
-		if f.Key.Resource != "" {
+		if f.Key.Resource != "" && f.Kind == "gauge" {
+			// That it is unlike itself is no reason to take unrelated trouble for one.
+		} else if f.Key.Resource != "" {
 			c.suspicious[f.Key.Resource] = true
 		} else if s := f.Key.Service; s != "" && now.Sub(f.ActiveAt) <= nearOnset && f.ActiveAt.After(failing[s]) {
 			failing[s] = f.ActiveAt

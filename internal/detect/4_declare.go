@@ -112,9 +112,10 @@ func (d *Detector) refresh(x *tracked) {
 // quiet keeps since when there is no more trouble. Tickets lag behind recovery, so they hold up only the end.
 func (d *Detector) quiet(x *tracked, now time.Time) {
 	trouble, any := false, false
+	alone := x.onlyUnusual()
 	for i := range x.Members {
 		m := &x.Members[i]
-		if m.Active {
+		if m.Active && (alone || m.Finding.Kind != "gauge") {
 			any = true
 			trouble = trouble || m.Finding.Kind != "support"
 		}

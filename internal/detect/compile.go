@@ -24,6 +24,7 @@ type compiled struct {
 	names    [][]string // sets of attribute names to judge single values of
 	sets     []int      // the same as places in Detector.slices
 	bank     *bank      // of a rule that judges by evidence
+	recall   recall     // of a kind that remembers more than windows hold
 
 	active map[incident.FindingKey]*finding
 }
@@ -39,6 +40,7 @@ var evaluators = map[string]evaluator{
 	"latency":      evalLatency,
 	"support":      evalSupport,
 	"saturation":   evalSaturation,
+	"gauge":        evalGauge,
 	"high_impact":  func(*Detector, *compiled, int64, func(verdict)) {},
 }
 
@@ -67,6 +69,9 @@ func (d *Detector) compile() {
 					c.labels = map[string]string{}
 				}
 				c.labels["shadow"] = "true"
+			}
+			if make := recalls[r.Kind]; make != nil {
+				c.recall = make(c)
 			}
 			d.rules = append(d.rules, c)
 		}

@@ -27,7 +27,8 @@ type state struct {
 	Desk     map[string]*area
 	Known    map[string]int64
 	Changes  []*change
-	Proofs   []proofState `json:",omitempty"`
+	Proofs   []proofState      `json:",omitempty"`
+	Recalled map[string][]byte `json:",omitempty"`
 	Findings []*finding
 	Inc      []*tracked
 	Seen     []string
@@ -59,6 +60,9 @@ func (d *Detector) Snapshot() ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the detector's state: %w", err)
+	if s.Recalled, err = d.recollections(); err != nil {
+		return nil, err
+	}
 	}
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -119,6 +123,9 @@ func (d *Detector) restoreTable(t *table, from []series, sameBounds bool) {
 			s.usualSlow, s.usualTimed = nil, 0
 			for j := range s.points {
 				s.points[j].slow, s.points[j].slowBefore, s.points[j].timed = nil, nil, 0
+	if err := fresh.recollect(s.Recalled); err != nil {
+		return err
+	}
 			}
 		}
 		s.set = slices.IndexFunc(d.slices, func(names []string) bool {

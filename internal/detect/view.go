@@ -136,7 +136,7 @@ func (d *Detector) mainResource(x *tracked) string {
 // title says what is going on in a responder's words.
 func (d *Detector) title(x *tracked, now time.Time) string {
 	services := map[string]bool{}
-	var worst, tickets *member
+	var worst, tickets, other *member
 	var full, near *finding
 	for i := range x.Members {
 		m := &x.Members[i]
@@ -161,6 +161,8 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 			case near == nil || !f.Exhausted.IsZero() && (near.Exhausted.IsZero() || f.Exhausted.Before(near.Exhausted)):
 				near = f
 			}
+		case m.Finding.Kind != "saturation" && (other == nil || m.Active && !other.Active):
+			other = m
 		}
 	}
 	switch {
@@ -187,6 +189,8 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 		return fmt.Sprintf("%s: %s %s in about %s", near.key.Resource, metricWords(near.key.Metric), runOut(near.key.Metric), shortDuration(near.Exhausted.Sub(now)))
 	case near != nil:
 		return fmt.Sprintf("%s: %s at %s of its limit", near.key.Resource, metricWords(near.key.Metric), percent(max(near.F.Value, x.peak(near))))
+	case other != nil && other.Finding.State == incident.Firing:
+		return titleOfOther(&other.Finding)
 	case tickets != nil:
 		return fmt.Sprintf("customers report trouble with %s (%.0f accounts)", tickets.Finding.Key.Area, tickets.Finding.Value)
 	case x.Inc.Title != "":

@@ -21,6 +21,7 @@ var Kinds = []Kind{
 	{"latency", "the share of slow requests of a path exceeds a share", exampleLatency, decodeAs[Latency]},
 	{"support", "tickets of an area exceed what is usual, counted by accounts", exampleSupport, decodeAs[Support]},
 	{"saturation", "a resource is near its limit, or will reach it soon", exampleSaturation, decodeAs[Saturation]},
+	{"gauge", "a gauge departs from what is usual for it at this time, either way", exampleGauge, decodeAs[Gauge]},
 	{"high_impact", "the evidence of all sources together is worth waking somebody", exampleHighImpact, decodeAs[HighImpact]},
 }
 

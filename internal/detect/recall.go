@@ -1,0 +1,45 @@
+package detect
+
+import "fmt"
+
+// recall is what the evaluator of one rule remembers beyond windows and findings. It is made with the detector, belongs to its
+// rule, and is written into snapshots: equal ones must give equal bytes.
+type recall interface {
+	save() ([]byte, error)
+	load(data []byte) error
+}
+
+// recalls has an entry for each kind that remembers something.
+var recalls = map[string]func(*compiled) recall{
+	"gauge": newWatches,
+}
+
+// recollections are the memories of all rules by kind and name.
+func (d *Detector) recollections() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, r := range d.rules {
+		if r.recall == nil {
+			continue
+		}
+		data, err := r.recall.save()
+		if err != nil {
+			return nil, fmt.Errorf("encoding what %s remembers: %w", r.Alert, err)
+		}
+		out[r.Kind+"/"+r.Alert] = data
+	}
+	return out, nil
+}
+
+// recollect puts memories back where their rule still is, of the same kind.
+func (d *Detector) recollect(from map[string][]byte) error {
+	for _, r := range d.rules {
+		data, ok := from[r.Kind+"/"+r.Alert]
+		if r.recall == nil || !ok {
+			continue
+		}
+		if err := r.recall.load(data); err != nil {
+			return fmt.Errorf("reading what %s remembers: %w", r.Alert, err)
+		}
+	}
+	return nil
+}
