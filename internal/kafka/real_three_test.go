@@ -104,7 +104,7 @@ func impatient(cfg *kafka.Config) {
 // killed, and then the next one halted.
 func TestLeaderKilledWhileProducingAndFetching(t *testing.T) {
 	c, addrs, topic := threeBrokers(t, 1, nil)
-	const n = 400
+	const n = 200
 	read := make(chan map[int64]string, 1)
 	var pos, end atomic.Int64
 	go func() {
@@ -130,10 +130,10 @@ func TestLeaderKilledWhileProducingAndFetching(t *testing.T) {
 	}()
 	client := newClient(t, addrs, impatient)
 	for i := range n {
-		if i%100 == 50 {
+		if i%50 == 25 {
 			eventually(t, "the reader", func() bool { return pos.Load() > 0 })
 			id := leader(t, c, addrs, topic, 0)
-			switch i / 100 {
+			switch i / 50 {
 			case 0:
 				must(t, c.Kill(id))
 			case 1:
