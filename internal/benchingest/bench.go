@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,10 +17,16 @@ import (
 type bench struct {
 	spans, runs           int
 	only, engine, profile string
+	collector, record     string
+	sweep                 bool
 }
 
-// settle is how long the database may go on merging after a run, on the run's account.
-const settle = 2 * time.Second
+// settle is how long the database is watched after a run, at least, and settleMax at most: what it merges then is on the
+// run's account.
+const (
+	settle    = 2 * time.Second
+	settleMax = time.Minute
+)
 
 func (b *bench) run(ctx context.Context) error {
 	lib, err := chlocal.Install(ctx, chlocal.InstallOptions{Progress: os.Stderr})
@@ -55,24 +57,47 @@ func (b *bench) workload(ctx context.Context, w workload, addr, lib string) erro
 	if err != nil {
 		return err
 	}
+	if b.sweep {
+		return b.sweepSettings(ctx, w, c, t, lib)
+	}
+	all, err := b.recorded(w)
+	if err != nil {
+		return err
+	}
 	fmt.Printf("workload %s: %d spans of %d bytes in %d records, %d paths by region, %d failures, %.0f spans a second of event time\n",
 		w.Name, w.Spans, size/int64(w.Spans), sum(c.Ends), len(t), c.Failed, w.Rate)
-	all := map[string][]result{}
 	for i := range b.runs {
 		for _, mode := range floors { // in turn with ingest, so that all see the same machine
 			r, err := call(ctx, mode, c)
 			if err != nil {
 				return err
 			}
-			all[mode] = append(all[mode], r)
+			if err := b.keep(w, all, mode, r); err != nil {
+				return err
+			}
 		}
 		r, err := b.ingest(ctx, c, t, lib, i)
 		if err != nil {
 			return err
 		}
-		all[roleIngest] = append(all[roleIngest], r)
+		if err := b.keep(w, all, roleIngest, r); err != nil {
+			return err
+		}
+		if b.collector == "" {
+			continue
+		}
+		for _, v := range variants {
+			r, err := b.collect(ctx, c, t, lib, v, settings[0], i)
+			if err != nil {
+				return err
+			}
+			if err := b.keep(w, all, v.name, r); err != nil {
+				return err
+			}
+		}
 	}
 	b.report(w, all)
+	b.reportCollector(w, all)
 	return nil
 }
 
@@ -103,10 +128,8 @@ func (b *bench) ingest(ctx context.Context, c config, t truth, lib string, i int
 	if r, err = call(ctx, roleIngest, c); err != nil {
 		return r, err
 	}
-	select {
-	case <-ctx.Done():
-		return r, ctx.Err()
-	case <-time.After(settle):
+	if err := settled(ctx, engine.URL()); err != nil {
+		return r, err
 	}
 	after, peak := processCPU(engine.Pid())
 	r.DatabaseCPU, r.DatabasePeak = after-before, peak
@@ -119,7 +142,14 @@ func (b *bench) ingest(ctx context.Context, c config, t truth, lib string, i int
 	}
 	r.Rows, _ = strconv.ParseInt(rows[0][0], 10, 64)
 	r.Inserts, _ = strconv.ParseInt(rows[0][1], 10, 64)
-	return r, nil
+	if b.collector == "" {
+		return r, nil
+	}
+	if _, err := query(ctx, engine.URL(), gatherCells); err != nil {
+		return r, fmt.Errorf("gather what is judged: %w", err)
+	}
+	r.Queries, err = costs(ctx, engine.URL(), tocsinQueries)
+	return r, err
 }
 
 // compare holds what is stored to the truth, path by path.
@@ -156,38 +186,18 @@ func compare(ctx context.Context, engine string, t truth) error {
 	return nil
 }
 
-// query asks the engine over its HTTP interface, as curl would; all columns are texts.
-func query(ctx context.Context, engine, sql string) ([][]string, error) {
-	q := url.Values{"database": {"tocsin"}, "default_format": {"JSONCompact"}, "wait_end_of_query": {"1"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(engine, "/")+"/?"+q.Encode(), strings.NewReader(sql))
-	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
-	var out struct{ Data [][]string }
-	if err := json.Unmarshal(body, &out); err != nil || res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("query: status %d: %.300s", res.StatusCode, body)
-	}
-	return out.Data, nil
-}
-
 func (b *bench) report(w workload, all map[string][]result) {
 	n := float64(w.Spans)
 	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / n }
 	cpu := func(r result) float64 { return micros(r.CPU) }
 	floor := median(all[modeAggregate], cpu)
-	fmt.Printf("  %-11s %9s %9s %8s %9s %10s %8s %8s %6s\n", "median of "+strconv.Itoa(b.runs), "CPU µs", "database", "ratio", "wall µs", "allocs", "peak MB", "db MB", "load")
-	for _, mode := range append(floors, roleIngest) {
+	fmt.Printf("  %-14s %9s %9s %8s %9s %10s %8s %8s %6s\n", "median of "+strconv.Itoa(len(all[roleIngest])), "CPU µs", "database", "ratio", "wall µs", "allocs", "peak MB", "db MB", "load")
+	for _, mode := range append(floors, roleIngest, roleCollector, roleCollectorNull) {
 		rs := all[mode]
-		fmt.Printf("  %-11s %9.3f %9.3f %8.2f %9.3f %10.4f %8.0f %8.0f %6.1f\n", mode, median(rs, cpu), median(rs, func(r result) float64 { return micros(r.DatabaseCPU) }),
+		if len(rs) == 0 {
+			continue
+		}
+		fmt.Printf("  %-14s %9.3f %9.3f %8.2f %9.3f %10.4f %8.0f %8.0f %6.1f\n", mode, median(rs, cpu), median(rs, func(r result) float64 { return micros(r.DatabaseCPU) }),
 			median(rs, cpu)/floor, median(rs, func(r result) float64 { return micros(r.Wall) }), median(rs, func(r result) float64 { return float64(r.Allocs) / n }),
 			median(rs, func(r result) float64 { return float64(r.PeakBytes) / 1e6 }), median(rs, func(r result) float64 { return float64(r.DatabasePeak) / 1e6 }),
 			median(rs, func(r result) float64 { return r.LoadAverage }))

@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -45,7 +46,13 @@ func run(ctx context.Context) error {
 	flag.StringVar(&b.only, "workload", "", "one workload only: live, sparse or cells")
 	flag.StringVar(&b.engine, "chlocal", "bin/chlocal", "the program chlocal")
 	flag.StringVar(&b.profile, "cpuprofile", "", "write the ingest process's CPU profile here")
+	flag.StringVar(&b.collector, "collector", "", "run this OpenTelemetry Collector on the same spans too (make senders builds bin/senders/collector)")
+	flag.BoolVar(&b.sweep, "sweep", false, "only try the Collector's settings, each once")
+	flag.StringVar(&b.record, "record", "", "add each run to this file; the medians are over all that are in it")
 	flag.Parse()
+	if b.sweep && b.collector == "" {
+		return errors.New("-sweep needs -collector")
+	}
 	return b.run(ctx)
 }
 

@@ -29,6 +29,7 @@ type result struct {
 	DatabasePeak  int64
 	Rows, Inserts int64
 	LoadAverage   float64
+	Queries       map[string]cost `json:",omitempty"` // what failure rates read afterwards
 }
 
 type meter struct {
