@@ -33,7 +33,10 @@ lint: ## check formatting, vet, linters, modules, scripts and stray paths
 bench: ## run the benchmarks of PKG and compare them with the run before
 	@.ci/bench $(PKG) $(COUNT)
 
-bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; ARGS="-n 2000000 -runs 5 -workload live"
+senders: ## build the Collector, Prometheus and Alertmanager that tests and bench-ingest run; five minutes, once
+	@.ci/senders
+
+bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; ARGS="-workload live -collector bin/senders/collector"
 	go build -o bin/ ./internal/benchingest
 	@bin/benchingest $(ARGS)
 
@@ -43,4 +46,4 @@ bench-evidence: ## measure the evidence rule against its rivals; ARGS=-sensitivi
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test test-kafka fuzz lint bench bench-ingest bench-evidence clean
+.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence clean
