@@ -10,35 +10,36 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// BenchmarkSpan is one span of the live workload, decoded: by the counting floor, and as Tocsin does it.
+// BenchmarkSpan is one span of the dense workloads, decoded: by the counting floor, and as Tocsin does it.
 func BenchmarkSpan(b *testing.B) {
-	w := workloads[0]
-	w.Spans = 30_000
-	var records [][]byte
-	for g := newWorld(w, 1_800_000_000e9); g.more(); {
-		records = append(records, g.message())
+	for _, w := range []workload{workloads[0], workloads[2]} {
+		w.Spans = 300_000
+		var records [][]byte
+		for g := newWorld(w, 1_800_000_000e9); g.more(); {
+			records = append(records, g.message())
+		}
+		b.Run(w.Name+"/floor", func(b *testing.B) {
+			a := aggregate{groups: map[string]*group{}}
+			defer cpuPerSpan(b)()
+			for i := 0; i < b.N; i += w.Message {
+				a.record(records[i/w.Message%len(records)])
+			}
+		})
+		b.Run(w.Name+"/tocsin", func(b *testing.B) {
+			p, err := pipeline.Parse("p.yaml", []byte("name: p\ntopic: t\nstream: requests\ndecoder: otlp_proto\nattributes: {region: [cloud.region]}\n"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			e, _ := decode.ByName("otlp_proto")
+			d := e.New(p).(ingest.ShapedDecoder)
+			n := 0
+			defer cpuPerSpan(b)()
+			for i := 0; i < b.N; i += w.Message {
+				d.DecodeShaped(ingest.Record{Value: records[i/w.Message%len(records)]}, func(*ingest.Shape, int64, time.Duration) { n++ },
+					func(signal.Event) { n++ }, func(l ingest.DeadLetter) { b.Fatal(l) })
+			}
+		})
 	}
-	b.Run("floor", func(b *testing.B) {
-		a := aggregate{groups: map[string]*group{}}
-		defer cpuPerSpan(b)()
-		for i := 0; i < b.N; i += w.Message {
-			a.record(records[i/w.Message%len(records)])
-		}
-	})
-	b.Run("tocsin", func(b *testing.B) {
-		p, err := pipeline.Parse("p.yaml", []byte("name: p\ntopic: t\nstream: requests\ndecoder: otlp_proto\nattributes: {region: [cloud.region]}\n"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		e, _ := decode.ByName("otlp_proto")
-		d := e.New(p).(ingest.ShapedDecoder)
-		n := 0
-		defer cpuPerSpan(b)()
-		for i := 0; i < b.N; i += w.Message {
-			d.DecodeShaped(ingest.Record{Value: records[i/w.Message%len(records)]}, func(*ingest.Shape, int64, time.Duration) { n++ },
-				func(signal.Event) { n++ }, func(l ingest.DeadLetter) { b.Fatal(l) })
-		}
-	})
 }
 
 // BenchmarkPoison is one span of a partition that has a broken record in a hundred, and of one that has none.

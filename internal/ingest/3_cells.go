@@ -19,7 +19,8 @@ const (
 	// maxSpareRests bounds what is kept of a batch with many failures.
 	maxSpareRests = 4096
 	// maxRecordBytes bounds the records that one batch reads, whatever becomes of them.
-	maxRecordBytes = 64 << 20
+	maxRecordBytes = 256 << 20
+	timeBytes      = 8
 )
 
 // cellID is what rows are known by in the store, too.
@@ -94,7 +95,7 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 
 // full tells whether another record might be too much.
 func (b *batch) full() bool {
-	return b.rows() > b.maxRows-MaxEvents || len(b.letters) > b.maxRows-MaxEvents || b.size > b.maxBytes || b.read > maxRecordBytes
+	return b.rows() > b.maxRows-MaxEvents || len(b.letters) > b.maxRows-MaxEvents || b.size+timeBytes*len(b.times) > b.maxBytes || b.read > maxRecordBytes
 }
 
 func (b *batch) rows() int {

@@ -45,7 +45,14 @@ func (p *partition) due() bool {
 	case len(p.records) > 0: // it was full before they were read
 		return true
 	}
-	return time.Since(b.began) >= b.linger || b.full()
+	switch age := time.Since(b.began); {
+	case age >= p.loop.cfg.MaxLinger.Std(), b.full():
+		return true
+	default:
+		// Who is behind gathers as long as any may: what waits in the log has waited longer, and larger batches have fewer
+		// rows, each of which costs more than a request.
+		return age >= b.linger && p.caughtUp
+	}
 }
 
 // span is the range from the partition's end.

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 )
@@ -56,7 +57,7 @@ func (w *walker) shortAttribute(b []byte, position int) (k *attrKey, v []byte, k
 	}
 	switch v[2] {
 	case anyString:
-		if int(v[3]) == len(v)-4 && len(v) > 4 && utf8.Valid(v[4:]) {
+		if int(v[3]) == len(v)-4 && len(v) > 4 && (len(v) >= 8 && ascii(v) || utf8.Valid(v[4:])) {
 			return k, v[2:], true
 		}
 	case anyInt:
@@ -65,6 +66,15 @@ func (w *walker) shortAttribute(b []byte, position int) (k *attrKey, v []byte, k
 		}
 	}
 	return nil, nil, false
+}
+
+// ascii tells whether no byte of at least 8 is above 127.
+func ascii(b []byte) bool {
+	all := binary.LittleEndian.Uint64(b[len(b)-8:])
+	for ; len(b) > 8; b = b[8:] {
+		all |= binary.LittleEndian.Uint64(b)
+	}
+	return all&0x8080808080808080 == 0
 }
 
 // named finds what a name is looked at for. Names are compared with the one at the same place of the span before, which

@@ -144,10 +144,13 @@ func (w *walker) walk(b []byte) bool {
 	if !spans && len(b) > 0 {
 		return false
 	}
-	for i := range w.shaped { // one after another, so that a miss of the cache need not wait for the one before
-		s := &w.shaped[i]
-		f := &w.found[s.found]
-		f.shape = w.shape(s.hash, w.buf[s.keyFrom:s.keyUpTo], b[f.from:f.upTo], f.res)
+	for spans := range slices.Chunk(w.shaped, touchedAtOnce) {
+		w.known.touch(spans)
+		for i := range spans {
+			s := &spans[i]
+			f := &w.found[s.found]
+			f.shape = w.shape(s.hash, w.buf[s.keyFrom:s.keyUpTo], b[f.from:f.upTo], f.res)
+		}
 	}
 	return true
 }
