@@ -35,7 +35,7 @@ func BenchmarkSpan(b *testing.B) {
 			n := 0
 			defer cpuPerSpan(b)()
 			for i := 0; i < b.N; i += w.Message {
-				d.DecodeShaped(ingest.Record{Value: records[i/w.Message%len(records)]}, func(*ingest.Shape, int64, time.Duration) { n++ },
+				d.DecodeShaped(ingest.Record{Value: records[i/w.Message%len(records)]}, func(list []ingest.Counted) { n += len(list) },
 					func(signal.Event) { n++ }, func(l ingest.DeadLetter) { b.Fatal(l) })
 			}
 		})
@@ -72,7 +72,7 @@ func BenchmarkPoison(b *testing.B) {
 			for i := 0; i < b.N; i += w.Spans {
 				rounds++
 				for _, v := range c.records {
-					r.ReadShaped(ingest.Record{Time: at.Add(time.Minute), Value: v}, at.Add(time.Minute), func(*ingest.Shape, int64, time.Duration) {},
+					r.ReadShaped(ingest.Record{Time: at.Add(time.Minute), Value: v}, at.Add(time.Minute), func([]ingest.Counted) {},
 						func(signal.Event) {}, func(ingest.DeadLetter) { letters++ })
 				}
 			}

@@ -46,16 +46,16 @@ type Reader struct {
 	onEvent  func(signal.Event)
 	onReject func(DeadLetter)
 
-	count       func(s *Shape, end int64, latency time.Duration)
+	count       func([]Counted)
 	first, last int64 // min and max in Unix nanoseconds, where requests are counted by shape
-	onShape     func(s *Shape, end int64, latency time.Duration)
+	onShapes    func([]Counted)
 }
 
 // Reader makes the stage for one partition.
 func (s Source) Reader() *Reader {
 	r := &Reader{p: s.Pipeline, dec: s.NewDecoder(), masker: s.Masker}
 	r.shaped, _ = r.dec.(ShapedDecoder)
-	r.onEvent, r.onReject, r.onShape = r.event, r.rejection, r.shape
+	r.onEvent, r.onReject, r.onShapes = r.event, r.rejection, r.shapes
 	return r
 }
 
@@ -65,7 +65,7 @@ func (r *Reader) Read(rec Record, readAt time.Time, emit func(signal.Event), rej
 }
 
 // ReadShaped is Read, but that requests may go to count instead of emit, if the decoder knows their shapes.
-func (r *Reader) ReadShaped(rec Record, readAt time.Time, count func(*Shape, int64, time.Duration), emit func(signal.Event), reject func(DeadLetter)) {
+func (r *Reader) ReadShaped(rec Record, readAt time.Time, count func([]Counted), emit func(signal.Event), reject func(DeadLetter)) {
 	r.rec, r.emit, r.reject, r.events, r.rejected, r.at = rec, emit, reject, 0, 0, rec.Time
 	if rec.Time.UnixMilli() <= 0 {
 		r.at = readAt // old producers may leave the timestamp out
@@ -89,12 +89,12 @@ func (r *Reader) ReadShaped(rec Record, readAt time.Time, count func(*Shape, int
 	r.rec, r.emit, r.reject, r.unlisted = Record{}, nil, nil, DeadLetter{}
 }
 
-func (r *Reader) decode(rec Record, count func(*Shape, int64, time.Duration)) {
+func (r *Reader) decode(rec Record, count func([]Counted)) {
 	if count != nil && r.shaped != nil {
 		var ok bool
 		if r.first, r.last, ok = nanosBetween(r.min, r.max); ok {
 			r.count = count
-			r.shaped.DecodeShaped(rec, r.onShape, r.onEvent, r.onReject)
+			r.shaped.DecodeShaped(rec, r.onShapes, r.onEvent, r.onReject)
 			r.count = nil
 			return
 		}
@@ -102,14 +102,31 @@ func (r *Reader) decode(rec Record, count func(*Shape, int64, time.Duration)) {
 	r.dec.Decode(rec, r.onEvent, r.onReject)
 }
 
-// shape is event for requests that go by shape.
-func (r *Reader) shape(s *Shape, end int64, latency time.Duration) {
-	if end < r.first || end > r.last || r.events >= MaxEvents {
-		r.event(s.At(end, latency)) // which says what is wrong with it
+// shapes is event for requests that go by shape.
+func (r *Reader) shapes(list []Counted) {
+	if r.events+len(list) <= MaxEvents && r.timely(list) {
+		r.events += len(list)
+		r.count(list)
 		return
 	}
-	r.events++
-	r.count(s, end, latency)
+	for i := range list {
+		one := list[i : i+1]
+		if r.events >= MaxEvents || !r.timely(one) {
+			r.event(one[0].Shape.At(one[0].End, one[0].Latency)) // which says what is wrong with it
+			continue
+		}
+		r.events++
+		r.count(one)
+	}
+}
+
+func (r *Reader) timely(list []Counted) bool {
+	for i := range list {
+		if end := list[i].End; end < r.first || end > r.last {
+			return false
+		}
+	}
+	return true
 }
 
 // Rejected is the number of parts of the last record that were not counted, told one by one or not.
@@ -207,7 +224,7 @@ func (p *partition) decode(context.Context) error {
 		p.records = p.records[1:]
 		p.loop.clock.Observe(rec.Time)
 		b.record(rec)
-		p.reader.ReadShaped(rec, b.readAt, b.onShape, b.onEvent, b.onLetter)
+		p.reader.ReadShaped(rec, b.readAt, b.onShapes, b.onEvent, b.onLetter)
 		b.rejected += uint64(p.reader.Rejected())
 	}
 	p.finished()

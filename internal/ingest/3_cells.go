@@ -71,7 +71,7 @@ type batch struct {
 	maxCounted int64  // the largest event time of those counted by shape
 
 	onEvent  func(signal.Event)
-	onShape  func(*Shape, int64, time.Duration)
+	onShapes func([]Counted)
 	onLetter func(DeadLetter)
 }
 
@@ -80,7 +80,7 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	b := p.spare
 	if b == nil {
 		b = &batch{index: map[cellID]int{}, places: make(places, 64)}
-		b.onEvent, b.onShape, b.onLetter = b.event, b.shape, b.letter
+		b.onEvent, b.onShapes, b.onLetter = b.event, b.shapes, b.letter
 	}
 	p.spare = nil
 	p.batches++
@@ -88,7 +88,7 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
 		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(),
 		index: b.index, places: b.places, times: b.times[:0], order: b.order, cells: b.cells[:0], spare: b.spare,
-		number: p.batches, onEvent: b.onEvent, onShape: b.onShape, onLetter: b.onLetter}
+		number: p.batches, onEvent: b.onEvent, onShapes: b.onShapes, onLetter: b.onLetter}
 	b.late0 = nanosOf(watermark)
 	return b
 }
@@ -156,7 +156,7 @@ func (b *batch) request(r *signal.Request) {
 	s := r.Time.Unix()
 	key := signal.Key{Path: r.Path, Attributes: r.Attributes}
 	c := &b.cells[b.cell(s-((s%bucketSeconds)+bucketSeconds)%bucketSeconds, key.ID(), nil, &key)]
-	if r.Outcome == signal.Failure || !c.add(r.Outcome, max(r.Count, 1), r.Attempt > 1, r.Estimated, r.Latency) {
+	if r.Outcome == signal.Failure || !c.add(r.Outcome, max(r.Count, 1), r.Attempt > 1, r.Estimated, latencyBucket(r.Latency)) {
 		b.rest(c).Count(r)
 	}
 }
@@ -206,6 +206,11 @@ func (b *batch) gap(from, to int64, text string) {
 
 // finish gives the batch of a range. The rows are used again once the batch is stored.
 func (b *batch) finish(r Range, prior time.Time, revision string, clock time.Time) *Batch {
+	if b.maxCounted > 0 {
+		if t := time.Unix(0, b.maxCounted).UTC(); t.After(b.maxEvent) {
+			b.maxEvent = t
+		}
+	}
 	b.maskSamples()
 	b.sortCells()
 	slices.SortStableFunc(b.points, func(x, y series.Point) int { return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Series, y.Series)) })

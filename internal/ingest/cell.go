@@ -118,9 +118,19 @@ func (c *Cell) Signal() signal.Cell {
 	return out
 }
 
-// add counts n requests that are no failures, or nothing if a counter would be too small. latency is negative if it is
-// not known.
-func (c *Cell) add(o signal.Outcome, n uint64, retried, estimated bool, latency time.Duration) (fits bool) {
+// unknown is where requests of unknown latency are counted: nowhere.
+const unknown = -1
+
+// latencyBucket is the bucket of a latency, or unknown.
+func latencyBucket(latency time.Duration) int8 {
+	if latency < 0 {
+		return unknown
+	}
+	return int8(signal.LatencyBucket(latency))
+}
+
+// add counts n requests that are no failures, or nothing if a counter would be too small.
+func (c *Cell) add(o signal.Outcome, n uint64, retried, estimated bool, bucket int8) (fits bool) {
 	if n > math.MaxUint32 {
 		return false
 	}
@@ -129,12 +139,12 @@ func (c *Cell) add(o signal.Outcome, n uint64, retried, estimated bool, latency 
 	if retried {
 		retries += n
 	}
-	if latency < 0 {
+	if bucket == unknown {
 		if (sum|retries)>>32 != 0 {
 			return false
 		}
 	} else {
-		at := &c.latency[signal.LatencyBucket(latency)]
+		at := &c.latency[bucket]
 		slow := uint64(*at) + n
 		if (sum|retries|slow)>>32 != 0 {
 			return false

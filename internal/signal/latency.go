@@ -2,6 +2,7 @@ package signal
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -28,18 +29,23 @@ func LatencyBound(i int) time.Duration {
 	return latencyBounds[i]
 }
 
-// LatencyBucket is the index of the bucket that d falls into.
-func LatencyBucket(d time.Duration) int {
-	lo, hi := 0, len(latencyBounds)
-	for lo < hi {
-		m := (lo + hi) / 2
-		if latencyBounds[m] < d {
-			lo = m + 1
-		} else {
-			hi = m
+// latencyFrom is, by the number of binary digits of a duration, the first bucket that it may fall into: few are left then.
+var latencyFrom = func() (from [65]uint8) {
+	for digits := range from {
+		for int(from[digits]) < len(latencyBounds) && latencyBounds[from[digits]] < time.Duration(uint64(1)<<max(digits-1, 0)) && digits < 64 {
+			from[digits]++
 		}
 	}
-	return lo
+	return from
+}()
+
+// LatencyBucket is the index of the bucket that d falls into.
+func LatencyBucket(d time.Duration) int {
+	i := int(latencyFrom[bits.Len64(uint64(max(d, 0)))])
+	for i < len(latencyBounds) && latencyBounds[i] < d {
+		i++
+	}
+	return i
 }
 
 // Add counts n requests that took d.

@@ -27,6 +27,8 @@ type otlpProto struct {
 	m *mapper
 	w *walker
 	o otlpObjects
+
+	run []ingest.Counted // one after another
 }
 
 var _ ingest.ShapedDecoder = (*otlpProto)(nil)
@@ -42,17 +44,22 @@ func (d *otlpProto) Decode(rec ingest.Record, emit func(signal.Event), reject fu
 }
 
 // DecodeShaped is Decode for whoever can count by shape.
-func (d *otlpProto) DecodeShaped(rec ingest.Record, count func(*ingest.Shape, int64, time.Duration), emit func(signal.Event), reject func(ingest.DeadLetter)) {
+func (d *otlpProto) DecodeShaped(rec ingest.Record, count func([]ingest.Counted), emit func(signal.Event), reject func(ingest.DeadLetter)) {
 	d.w.shaping = count != nil
 	if !d.w.walk(rec.Value) {
 		d.o.Decode(rec, emit, reject)
 		return
 	}
+	d.run = d.run[:0]
 	for i := range d.w.found {
 		f := &d.w.found[i]
 		if f.shape != nil {
-			count(f.shape, f.end, time.Duration(f.latency))
+			d.run = append(d.run, ingest.Counted{Shape: f.shape, End: f.end, Latency: time.Duration(f.latency)})
 			continue
+		}
+		if len(d.run) > 0 {
+			count(d.run)
+			d.run = d.run[:0]
 		}
 		s, bad := d.w.read(rec.Value[f.from:f.upTo], f.res)
 		if bad != "" {
@@ -60,6 +67,9 @@ func (d *otlpProto) DecodeShaped(rec ingest.Record, count func(*ingest.Shape, in
 			continue
 		}
 		deliver(d.m, s, emit, reject)
+	}
+	if len(d.run) > 0 {
+		count(d.run)
 	}
 }
 

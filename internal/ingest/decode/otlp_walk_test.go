@@ -112,12 +112,14 @@ func compare(t testing.TB, d *otlpProto, ref *otlpObjects, value []byte) (walked
 	ref.Decode(rec, func(e signal.Event) { want.emit(e); wantShaped.emit(shapeless(e)) },
 		func(l ingest.DeadLetter) { want.reject(l); wantShaped.reject(l) })
 	d.Decode(rec, got.emit, got.reject)
-	d.DecodeShaped(rec, func(s *ingest.Shape, end int64, latency time.Duration) {
-		r := s.At(end, latency)
-		if r.Outcome == signal.Failure || end < 0 {
-			t.Errorf("a shape for %+v", r)
+	d.DecodeShaped(rec, func(list []ingest.Counted) {
+		for _, c := range list {
+			r := c.Shape.At(c.End, c.Latency)
+			if r.Outcome == signal.Failure || c.End < 0 {
+				t.Errorf("a shape for %+v", r)
+			}
+			gotShaped.emit(r)
 		}
-		gotShaped.emit(r)
 	}, func(e signal.Event) { gotShaped.emit(shapeless(e)) }, gotShaped.reject)
 	for _, c := range []struct {
 		name      string
@@ -420,8 +422,8 @@ func TestWalkerForgets(t *testing.T) {
 			compare(t, d, ref, value)
 			continue
 		}
-		d.DecodeShaped(ingest.Record{Value: value}, func(s *ingest.Shape, _ int64, _ time.Duration) {
-			if r := s.At(1, 0); r.Path.Operation != name {
+		d.DecodeShaped(ingest.Record{Value: value}, func(list []ingest.Counted) {
+			if r := list[0].Shape.At(1, 0); len(list) != 1 || r.Path.Operation != name {
 				t.Fatalf("%+v for %s", r, name)
 			}
 		}, func(e signal.Event) { t.Fatalf("%+v", e) }, func(l ingest.DeadLetter) { t.Fatalf("%+v", l) })
