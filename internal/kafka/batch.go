@@ -148,6 +148,11 @@ func decompress(codec int8, b, out []byte) ([]byte, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: compression %d", errUnsupported, codec)
 	}
+	if codec == int8(compress.Lz4) {
+		if all, ok, err := lz4Frame(b, out); ok {
+			return all, err
+		}
+	}
 	zr := c.NewReader(bytes.NewReader(b))
 	defer zr.Close()
 	if cap(out) == 0 {
