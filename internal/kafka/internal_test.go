@@ -1,14 +1,18 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/protocol"
 )
 
@@ -236,21 +241,87 @@ func FuzzFetchResponse(f *testing.F) {
 	})
 }
 
-// FuzzBatch mends the checksum, so that the fuzzer gets behind it.
+// FuzzBatch mends the checksum, so that the fuzzer gets behind it, and chooses the codec. Nothing outside of the batch's
+// offsets comes out, no more than its bytes can hold, and the same again.
 func FuzzBatch(f *testing.F) {
-	f.Add(rawBatch{base: 5, last: 7, deltas: []int64{0, 2}}.encode())
-	f.Add(rawBatch{base: 5, last: 7, attrs: 4, deltas: []int64{0, 2}}.encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) < batchHeaderBytes || len(b) > 1<<16 {
+	for codec := range int16(6) {
+		f.Add(codec, int64(5), rawBatch{base: 5, last: 7, deltas: []int64{0, 2}}.encode())
+	}
+	for _, c := range []compress.Compression{compress.Gzip, compress.Snappy, compress.Lz4, compress.Zstd} {
+		plain := rawBatch{base: 5, last: 7, deltas: []int64{0, 1, 2}}.encode()
+		var packed bytes.Buffer
+		w := c.Codec().NewWriter(&packed)
+		_, err := w.Write(plain[batchHeaderBytes:])
+		if err := errors.Join(err, w.Close()); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(int16(c), int64(6), append(plain[:batchHeaderBytes:batchHeaderBytes], packed.Bytes()...))
+	}
+	f.Fuzz(func(t *testing.T, attributes int16, from int64, b []byte) {
+		if len(b) < batchHeaderBytes || len(b) > 1<<16 || from < 0 {
 			return
 		}
+		hang := time.AfterFunc(time.Minute, func() { panic("it hangs") })
+		defer hang.Stop()
 		binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(len(b)-12))
 		b[batchMagicAt] = 2
+		binary.BigEndian.PutUint16(b[batchAttributesAt:], uint16(attributes))
 		binary.BigEndian.PutUint32(b[batchCRCAt:], crc32.Checksum(b[batchAttributesAt:], castagnoli))
-		r := batchReader{from: 5, next: 5, limit: maxDecodedBytes}
-		_ = r.read(b)
-		if r.next < 5 {
+		r := batchReader{from: from, next: from, limit: maxDecodedBytes}
+		err := r.read(b)
+		if r.next < from {
 			t.Errorf("went back to %d", r.next)
+		}
+		if r.decoded > maxBatchBytes || len(r.records) > r.decoded/recordBytesMin {
+			t.Errorf("%d records of %d bytes", len(r.records), r.decoded)
+		}
+		bytes := 0
+		for _, rec := range r.records {
+			bytes += len(rec.Key) + len(rec.Value)
+			if rec.Offset < from || err == nil && rec.Offset >= r.next {
+				t.Errorf("record at %d of [%d, %d)", rec.Offset, from, r.next)
+			}
+			for _, h := range rec.Headers {
+				bytes += len(h.Key) + len(h.Value)
+			}
+		}
+		if bytes > r.decoded {
+			t.Errorf("%d bytes in records of %d", bytes, r.decoded)
+		}
+		again := batchReader{from: from, next: from, limit: maxDecodedBytes}
+		if errAgain := again.read(b); fmt.Sprint(err) != fmt.Sprint(errAgain) || !reflect.DeepEqual(r.records, again.records) {
+			t.Errorf("not the same again: %v, %v", err, errAgain)
+		}
+		for _, c := range append(r.chunks, again.chunks...) {
+			putChunk(c)
+		}
+	})
+}
+
+// FuzzScram: what a broker answers to a login is nobody's to trust.
+func FuzzScram(f *testing.F) {
+	f.Add("r=%,s=QSXCR+Q6sek8bf92,i=4096", "v=rmF9pqV8S7suAoZWja4dJRkFsKQ=")
+	f.Add("r=%x,s=QSXCR+Q6sek8bf92,i=4096", "e=other-error")
+	f.Add("r=%x,s=,i=99999999999999999999", "")
+	f.Fuzz(func(t *testing.T, first, final string) {
+		m, _, err := startScram(sha256.New, "user", "password")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.(*scram)
+		first = strings.Replace(first, "%", s.nonce, 1)
+		if i, _ := strconv.Atoi(scramFields(first)["i"]); i > 1<<16 && i <= scramIterMax {
+			return // allowed, and too slow for a fuzzer
+		}
+		done, answer, err := m.Next(t.Context(), []byte(first))
+		if done || err == nil && !strings.HasPrefix(string(answer), "c=biws,r="+s.nonce) {
+			t.Fatalf("%v %q %v", done, answer, err)
+		}
+		if err != nil {
+			return
+		}
+		if done, _, err = m.Next(t.Context(), []byte(final)); done || err == nil {
+			t.Fatalf("a broker that does not know the password is believed: %q", final)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package strictyaml_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -272,9 +273,19 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add([]byte("a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: [*c, *c, *c]\n"))
+	f.Add([]byte("<<: &m {listen: ':1'}\nservers: [<<: *m]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var c config
+		if len(data) > 64<<10 {
+			return
+		}
+		hang := time.AfterFunc(time.Minute, func() { panic("it hangs") })
+		defer hang.Stop()
+		var c, again config
 		err := strictyaml.Decode("f.yaml", data, &c)
+		if errAgain := strictyaml.Decode("f.yaml", data, &again); fmt.Sprint(err) != fmt.Sprint(errAgain) {
+			t.Fatalf("not the same again: %v, %v", err, errAgain)
+		}
 		var list strictyaml.Errors
 		if err != nil && !errors.As(err, &list) {
 			t.Fatalf("not a list of mistakes: %T %v", err, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -107,11 +108,30 @@ func FuzzMask(f *testing.F) {
 	f.Add("jane@example.com 4111 1111 1111 1111 +49 170 1234567")
 	f.Add("密码：abc12345")
 	f.Add("\xff\xfe://a:b@c")
-	var m Masker
+	f.Add("postgres://app:s3cr@t@db.internal:5432/x Authorization: Basic dXNlcjpwYXNz")
+	f.Add("-----BEGIN PRIVATE KEY-----\nabc ghp_abcdefghijklmnopqrstuvwxyz0123456789 EMP-7")
+	m, err := New(Pattern{Name: "employee", Regexp: `\bEMP-\d+`})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) > 64<<10 {
+			return
+		}
+		hang := time.AfterFunc(time.Minute, func() { panic("it hangs") })
+		defer hang.Stop()
 		got := m.String(s)
 		if strings.Contains(got, "ghp_abcdefghijklmnopqrst") {
 			t.Errorf("token stays in %q", got)
+		}
+		if len(got) > 12*len(s) { // a word such as [password] for each secret, none of which has fewer letters than four
+			t.Errorf("%d bytes of %d", len(got), len(s))
+		}
+		if again := m.String(got); again != got {
+			t.Errorf("masked %q, and masked again %q", got, again)
+		}
+		if again := m.String(s); again != got {
+			t.Errorf("masked %q, and another time %q", got, again)
 		}
 		if len(m.Payload([]byte(s), 100)) > 100 {
 			t.Error("too long")
