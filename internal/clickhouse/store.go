@@ -52,11 +52,8 @@ func (s *Store) Insert(ctx context.Context, b *ingest.Batch) error {
 	if err := s.keys.store(ctx, s.db, withPoints(b)); err != nil {
 		return fail(op, err)
 	}
-	for i, dead := range deadLetterBlocks(b) {
-		// One table for all streams, and one topic can feed several.
-		if err := s.db.insert(ctx, fmt.Sprintf("%s/dead/%s/%d", token(b.Range), b.Stream, i), dead); err != nil {
-			return fail(op, err)
-		}
+	if err := s.storeLetters(ctx, b); err != nil {
+		return fail(op, err)
 	}
 	if b.Stream == signal.Requests && s.db.cfg.Protocol == "http" && len(b.Points) == 0 {
 		return fail(op, s.db.insertCells(ctx, token(b.Range), b))

@@ -39,6 +39,29 @@ func totals(t *testing.T, db *DB) string {
 		toString((SELECT count() FROM dead_letters)) || ' ' || toString((SELECT uniqExact(id) FROM keys))`)
 }
 
+// Dead letters that are left of a range whose block never came are not stored again with another range.
+func TestDeadLettersOfAForgottenRange(t *testing.T) {
+	db := migrated(t)
+	forgotten, again := requests(0, 100, 1), requests(0, 3, 1)
+	if err := NewStore(db).storeLetters(t.Context(), forgotten); err != nil {
+		t.Fatal(err)
+	}
+	again.Again = true
+	again.DeadLetters = append(again.DeadLetters, ingest.DeadLetter{Offset: 2, Time: at(0), Reason: "syntax"})
+	for range 2 {
+		if err := NewStore(db).Insert(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := NewStore(db).Letters(t.Context(), signal.Requests, ingest.Range{Topic: "telemetry", Incarnation: 1, Partition: 3, Start: 1, End: 1 << 62})
+	if err != nil || fmt.Sprint(got) != "[1 2]" {
+		t.Errorf("dead letters from 1 on: %v, %v", got, err)
+	}
+	if got := totals(t, db); got != "(9,1,1) 3 1" {
+		t.Errorf("stored %s", got)
+	}
+}
+
 func TestBatchCountsOnce(t *testing.T) {
 	db := migrated(t)
 	for range 3 { // a new store each time, as after a restart

@@ -35,6 +35,7 @@ type batch struct {
 	readAt    time.Time // the clock when it began, as the reservation names it
 	watermark time.Time // before it
 	until     int64     // the end of a reserved range that is replayed, else 0
+	again     bool      // dead letters of it may be stored already
 	masker    *mask.Masker
 	maxRows   int
 	maxBytes  int

@@ -15,6 +15,7 @@ func (p *partition) store(ctx context.Context) error {
 	}
 	end := p.next
 	batch := b.finish(p.span(end), p.recordTime, p.src.Pipeline.Revision, p.loop.clock.Now())
+	batch.Again = b.again
 	if b.until == 0 {
 		if err := p.reserve(ctx, end); err != nil {
 			return err
@@ -70,7 +71,7 @@ func (p *partition) reserve(ctx context.Context, end int64) error {
 	// The age counts from before the request: the broker may have applied it long before the answer came.
 	at := time.Now()
 	err := p.commit(ctx, p.end, reservation{End: end, Incarnation: p.incarnation, Revision: p.src.Pipeline.Revision,
-		Watermark: millis(b.watermark), ReadAt: millis(b.readAt)})
+		Watermark: millis(b.watermark), ReadAt: millis(b.readAt), Again: b.again})
 	if err != nil {
 		return fmt.Errorf("reserve up to %d: %w", end, err)
 	}

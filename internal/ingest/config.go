@@ -36,6 +36,9 @@ type Config struct {
 	// AnewAfter is how long a log must look shorter than what is stored before it is taken for a new one: a broker that has
 	// just become leader may tell an old end for a moment.
 	AnewAfter strictyaml.Duration `yaml:"anew_after"`
+	// Settle is how long a partition rests whose committed offset was lost or set by hand: nobody knows then which range
+	// was being inserted, so what is still on its way must have come before another range is chosen.
+	Settle strictyaml.Duration `yaml:"settle"`
 
 	Places strictyaml.Positions `yaml:"-"`
 }
@@ -65,6 +68,7 @@ func (c *Config) SetDefaults() {
 		RetryMin:         duration(250 * time.Millisecond),
 		RetryMax:         duration(15 * time.Second),
 		AnewAfter:        duration(10 * time.Second),
+		Settle:           duration(time.Minute),
 	}
 }
 
@@ -88,6 +92,7 @@ func (c *Config) Validate() error {
 	check(c.FetchWait > 0, "fetch_wait", "fetch_wait must be positive")
 	check(c.Heartbeat > 0, "heartbeat", "heartbeat must be positive")
 	check(c.InsertTimeout > 0, "insert_timeout", "insert_timeout must be positive")
+	check(c.Settle >= c.InsertTimeout, "settle", "settle must be at least insert_timeout, %s: an insert may be on its way for so long", c.InsertTimeout)
 	check(c.RetryMin > 0 && c.RetryMin <= c.RetryMax, "retry_min", "retry_min must be positive and at most retry_max")
 	return errs.Err()
 }

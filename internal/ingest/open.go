@@ -15,8 +15,10 @@ type knowledge struct {
 	ledger      Position
 	committed   int64 // -1 where nothing was committed
 	reservation *reservation
-	start, end  int64 // of the log
-	differs     bool  // the record before the ledger's end has another timestamp than it had
+	start, end  int64     // of the log
+	differs     bool      // the record before the ledger's end has another timestamp than it had
+	foreign     bool      // somebody else committed
+	lostAt      time.Time // since when a lost lock is waited out
 }
 
 // beginning is where a partition goes on.
@@ -26,6 +28,7 @@ type beginning struct {
 	replay      *reservation // store [offset, End) first, if it is not stored
 	first       bool         // never read: the configuration decides
 	short       bool         // the log ends before what is known of it
+	lost        bool         // what is being inserted is not known
 	kind        NoticeKind
 	notice      string
 }
@@ -51,7 +54,7 @@ func decide(k knowledge) beginning {
 		b.offset, b.replay = k.committed, r
 	case b.short:
 		// The log lost its end, but nothing that is stored: the reserved range cannot be replayed as it was.
-		b.offset, b.kind = k.ledger.End, NoticeMoved
+		b.offset, b.kind, b.lost = k.ledger.End, NoticeMoved, true
 		b.notice = fmt.Sprintf("reserved is up to %d, the log ends at %d: its end was lost, going on at %d, which is stored", r.End, k.end, k.ledger.End)
 	case !k.ledger.Found && k.committed >= 0:
 		b.offset = k.committed
@@ -64,6 +67,7 @@ func decide(k knowledge) beginning {
 		b.offset, b.replay = k.committed, r
 	default:
 		b.offset = k.ledger.End
+		b.lost = k.committed != k.ledger.End || k.foreign || !k.lostAt.IsZero()
 		if k.committed != k.ledger.End {
 			b.kind = NoticeMoved
 			b.notice = fmt.Sprintf("Kafka's commit says %d, stored is up to %d: going on at what is stored", k.committed, k.ledger.End)
@@ -81,6 +85,11 @@ func (p *partition) begin(ctx context.Context) error {
 	b := decide(k)
 	if b.notice != "" {
 		p.loop.notice(p.tp, b.kind, b.notice)
+	}
+	if b.lost {
+		if k, b, err = p.settle(ctx, k, b); err != nil {
+			return err
+		}
 	}
 	if b.first {
 		if b.offset, err = p.firstStart(ctx, k); err != nil {
@@ -117,6 +126,7 @@ func (p *partition) learn(ctx context.Context) (k knowledge, err error) {
 		if r, ok := parseReservation(k.committed, metadata); ok {
 			k.reservation = &r
 		}
+		k.foreign, k.lostAt = whose(k.committed, metadata)
 		if k.ledger, err = p.loop.store.Position(ctx, stream, p.tp.Topic, p.tp.Partition); err != nil {
 			return fmt.Errorf("read the ledger: %w", err)
 		}
@@ -189,7 +199,7 @@ func (p *partition) takeOver(ctx context.Context, r reservation, ledger Position
 		p.log.Warn("a reserved range is decoded by another revision of the pipeline than it was reserved for", "was", was, "is", is)
 	}
 	p.batch = p.newBatch(fromMillis(r.ReadAt), fromMillis(r.Watermark))
-	p.batch.until = r.End
+	p.batch.until, p.batch.again = r.End, r.Again
 	if err := p.reserve(ctx, r.End); err != nil {
 		return err
 	}
@@ -205,8 +215,10 @@ func (p *partition) takeOver(ctx context.Context, r reservation, ledger Position
 		// Stored in other pieces than was reserved: only a lost rule can do that. The ledger is right.
 		p.loop.notice(p.tp, NoticeMoved, fmt.Sprintf("reserved is %d to %d, stored in other pieces up to %d: going on at what is stored", p.end, r.End, ledger.End))
 		p.batch = nil
-		p.end, p.next, p.fetchNext = ledger.End, ledger.End, ledger.End
-		return p.commit(ctx, p.end, reservation{Incarnation: p.incarnation})
+		if err := p.commit(ctx, ledger.End, reservation{Incarnation: p.incarnation, LostAt: millis(p.loop.now())}); err != nil {
+			return err
+		}
+		return errReopen
 	}
 	if !stored {
 		p.log.Info("replaying a reserved range", "start", p.end, "end", r.End, "incarnation", p.incarnation)

@@ -57,6 +57,9 @@ type Batch struct {
 	Alerts      []signal.Alert
 	DeadLetters []DeadLetter
 	Marker      Marker
+	// Again says that dead letters of its records may be stored already, of a range that was forgotten before its block
+	// was: those are left out.
+	Again bool
 }
 
 // Position is where the ledger says that a partition goes on.
@@ -77,6 +80,8 @@ type Store interface {
 	Insert(ctx context.Context, b *Batch) error
 	// Stored tells whether the block of exactly this range is stored and complete.
 	Stored(ctx context.Context, s signal.Stream, r Range) (bool, error)
+	// Letters gives the offsets of the range that have dead letters, in order.
+	Letters(ctx context.Context, s signal.Stream, r Range) ([]int64, error)
 	// Position reads the ledger for one partition.
 	Position(ctx context.Context, s signal.Stream, topic string, partition int32) (Position, error)
 }

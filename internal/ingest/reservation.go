@@ -12,6 +12,8 @@ type reservation struct {
 	Revision    string `json:"revision,omitempty"`
 	Watermark   int64  `json:"watermark,omitempty"` // before the batch, Unix milliseconds
 	ReadAt      int64  `json:"read_at,omitempty"`   // the clock when the batch began, Unix milliseconds
+	Again       bool   `json:"again,omitempty"`     // a part of its dead letters may be stored, of a range that nobody knows
+	LostAt      int64  `json:"lost_at,omitempty"`   // since when the lock is waited out that was found lost, Unix milliseconds
 }
 
 func (r reservation) String() string {
@@ -29,6 +31,18 @@ func parseReservation(offset int64, metadata string) (reservation, bool) {
 		return reservation{}, false
 	}
 	return r, true
+}
+
+// whose tells whether somebody else committed, and if not, since when a lost lock is waited out, zero if it is not.
+func whose(offset int64, metadata string) (foreign bool, lostAt time.Time) {
+	var r reservation
+	if offset < 0 {
+		return false, time.Time{}
+	}
+	if metadata == "" || json.Unmarshal([]byte(metadata), &r) != nil {
+		return true, time.Time{}
+	}
+	return false, fromMillis(r.LostAt)
 }
 
 func millis(t time.Time) int64 {

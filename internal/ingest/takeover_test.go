@@ -102,7 +102,7 @@ func TestLedgerDecidesWhereTheCommitDiffers(t *testing.T) {
 				w.produce("g", 0, 5)
 				w.kafka.SetCommit("g", 0, commit.offset, commit.metadata)
 				r = w.start(2, peace, nil)
-				advance(20 * time.Second)
+				advance(90 * time.Second) // it waits for what may be on its way
 				h := r.loop.Health()
 				r.stop(t)
 				expect(t, "ranges", w.ranges(), "0/0-5", "0/5-10")
@@ -128,12 +128,84 @@ func TestReservedRangeStoredInOtherPieces(t *testing.T) {
 		w.produce("g", 0, 5)
 		w.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
 		r = w.start(2, peace, nil)
-		advance(20 * time.Second)
+		advance(90 * time.Second)
 		h := r.loop.Health()
 		r.stop(t)
 		expect(t, "ranges", w.ranges(), "0/0-5", "0/5-10", "0/10-15")
 		if !hasNotice(h, ingest.NoticeMoved) {
 			t.Errorf("nothing was said: %+v", h.Notices)
+		}
+	})
+}
+
+// When the lock was lost, the insert of a range that nobody knows any more may still land.
+func TestLostLockIsWaitedOut(t *testing.T) {
+	for name, metadata := range map[string]string{"deleted": "", "set by hand": "ops", "set to what is stored": "ops"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+				w.kafka.CreateTopic("g", 1)
+				w.produce("g", 0, 10)
+				r := w.start(1, peace, nil)
+				advance(20 * time.Second)
+				late := *w.data()[0]
+				r.process.Kill()
+				<-r.done
+				late.Marker.RecordTime = time.Now()
+				w.produce("g", 0, 10)
+				offset := map[string]int64{"deleted": -1, "set by hand": 3, "set to what is stored": 10}[name]
+				w.kafka.SetCommit("g", 0, offset, metadata)
+				r = w.start(2, peace, nil)
+				advance(30 * time.Second)
+				r.process.Kill() // who takes over goes on waiting, and does not begin anew
+				<-r.done
+				time.AfterFunc(20*time.Second, func() {
+					late.Range.Start, late.Range.End = 10, 14
+					if err := w.store.Client(ingesttest.NewProcess(3, peace, func() {})).Insert(context.Background(), &late); err != nil {
+						t.Error(err)
+					}
+				})
+				r = w.start(4, peace, nil)
+				advance(45 * time.Second)
+				r.stop(t)
+				expect(t, "ranges", w.ranges(), "0/0-10", "0/10-14", "0/14-20")
+			})
+		})
+	}
+}
+
+// Dead letters whose block never came, of a range that nobody knows any more, are not stored again.
+func TestDeadLettersOfAForgottenRangeAreNotStoredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *ingest.Config) { c.FetchBytes = 1 << 10 }, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 5)
+		r := w.start(1, peace, nil)
+		advance(20 * time.Second)
+		r.stop(t)
+		for i := range 40 {
+			w.kafka.Produce("g", 0, time.Now(), map[bool][]byte{true: []byte("{"), false: gauge(time.Now(), i)}[i%10 == 2])
+		}
+		for _, offset := range []int64{7, 17} { // of a range up to 20 or so
+			w.store.AddLetter(ingesttest.Letter{Topic: "g", Offset: offset})
+		}
+		w.kafka.SetCommit("g", 0, -1, "")
+		r = w.start(2, peace, nil)
+		advance(62 * time.Second)
+		r.process.Kill() // right after the first batch, or so
+		<-r.done
+		r = w.start(3, peace, nil)
+		advance(time.Minute)
+		r.stop(t)
+		if got := w.ranges(); len(got) < 2 || got[1] != "0/5-18" {
+			t.Errorf("ranges %v, the first must cover the dead letters that are there", got)
+		}
+		seen := map[int64]int{}
+		for _, l := range w.store.Letters() {
+			seen[l.Offset]++
+		}
+		if fmt.Sprint(seen) != "map[7:1 17:1 27:1 37:1]" {
+			t.Errorf("dead letters by offset: %v", seen)
 		}
 	})
 }

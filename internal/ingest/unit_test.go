@@ -76,6 +76,11 @@ func TestReservationMetadata(t *testing.T) {
 			t.Errorf("%q reserves something", metadata)
 		}
 	}
+	for metadata, want := range map[string]bool{"": true, "not ours": true, `{"end":0,"incarnation":3}`: false} {
+		if foreign, _ := whose(5, metadata); foreign != want {
+			t.Errorf("%q is foreign: %v", metadata, foreign)
+		}
+	}
 	r = reservation{End: 1<<63 - 1, Incarnation: 1<<32 - 1, Revision: strings.Repeat("f", 12), Watermark: 1 << 62, ReadAt: 1 << 62}
 	if len(r.String()) > 4096 {
 		t.Error("longer than metadata may be")

@@ -19,6 +19,7 @@ type Store struct {
 	mu      sync.Mutex
 	tokens  map[string]time.Time
 	batches []*ingest.Batch
+	letters []Letter
 	repeats int
 	failing error
 }
@@ -47,6 +48,28 @@ func (s *Store) Repeats() int {
 	return s.repeats
 }
 
+// Letter is one dead letter as it is stored.
+type Letter struct {
+	Topic       string
+	Incarnation uint32
+	Partition   int32
+	Offset      int64
+}
+
+// Letters are those stored, in the order in which they were.
+func (s *Store) Letters() []Letter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.letters)
+}
+
+// AddLetter stores one without its batch: its process died between the two.
+func (s *Store) AddLetter(l Letter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters = append(s.letters, l)
+}
+
 func (s *Store) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,6 +86,12 @@ func (s *Store) apply(b *ingest.Batch) {
 	}
 	s.tokens[token] = time.Now()
 	s.batches = append(s.batches, b)
+	known := slices.Clone(s.letters)
+	for _, d := range b.DeadLetters {
+		if l := (Letter{b.Range.Topic, b.Range.Incarnation, b.Range.Partition, d.Offset}); !b.Again || !slices.Contains(known, l) {
+			s.letters = append(s.letters, l)
+		}
+	}
 }
 
 // Client is the store as a process sees it.
@@ -125,6 +154,22 @@ func (c *storeClient) Stored(_ context.Context, stream signal.Stream, r ingest.R
 	return slices.ContainsFunc(c.s.batches, func(b *ingest.Batch) bool {
 		return b.Stream == stream && b.Range == r && !b.Marker.Heartbeat
 	}), nil
+}
+
+func (c *storeClient) Letters(_ context.Context, _ signal.Stream, r ingest.Range) (out []int64, err error) {
+	if err := c.p.step(); err != nil {
+		return nil, err
+	}
+	if err := c.s.failure(); err != nil {
+		return nil, err
+	}
+	for _, l := range c.s.Letters() {
+		if l.Topic == r.Topic && l.Incarnation == r.Incarnation && l.Partition == r.Partition && l.Offset >= r.Start && l.Offset < r.End {
+			out = append(out, l.Offset)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 func (c *storeClient) Position(_ context.Context, stream signal.Stream, topic string, partition int32) (ingest.Position, error) {
