@@ -71,7 +71,10 @@ func (p *Past) evidence(t *trouble) Evidence {
 	if since.Total > 0 {
 		e.Share = since.Bad / since.Total
 	}
-	if before.Total > 0 {
+	switch {
+	case t.found:
+		e.BaselineShare = t.Before
+	case before.Total > 0:
 		e.BaselineShare = before.Bad / before.Total
 	}
 	e.Expected = since.Total * e.BaselineShare

@@ -60,7 +60,7 @@ type NoRequests struct {
 }
 
 func (e *NoRequests) Error() string {
-	text := fmt.Sprintf("no requests of %s in the %s before %s", &e.Symptom, Lookback, e.Symptom.At.UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("no requests of %s in the %.0f hours before %s", &e.Symptom, Lookback.Hours(), e.Symptom.At.UTC().Format(time.RFC3339))
 	if len(e.Seen) > 0 {
 		text += fmt.Sprintf("; services with some: %s", list(e.Seen, 10))
 	}
@@ -147,24 +147,52 @@ func (p *Past) suspects(cat *catalogue.Catalogue, t *trouble, scope []incident.S
 	in := suspect.Input{
 		Now: p.symptom.At, Slices: scope, Active: map[string]bool{}, Graph: cat, Symptom: p.symptom.Service, Hops: graphHops, Changes: p.changeList(),
 	}
-	troubles := p.services(t.onset, t.signal)
-	troubles[p.symptom.Service] = t
 	near := neighbours(cat, p.symptom.Service)
+	troubles := p.services(t.onset, t.signal, near)
+	troubles[p.symptom.Service] = t
+	shared, oddest := resources(cat, p.gaugesNear(cat, t.onset))
+	in.Resources = shared
 	for _, name := range slices.Sorted(maps.Keys(troubles)) {
-		x := troubles[name]
+		x, gs := troubles[name], oddest[name]
 		in.Active[name] = x.wouldShow(t.Since - t.Before)
-		if name != p.symptom.Service && (!near[name] || !x.convincing()) {
+		if name != p.symptom.Service && (!near[name] || !x.convincing() && gs == nil) {
 			continue
 		}
-		before, since := x.sums()
+		_, since := x.sums()
 		s := suspect.Service{Name: name, Onset: x.onset, Decades: x.Evidence, Alike: x.signal == t.signal}
-		s.Failures = uint64(max(0, since.Bad-since.Total*(before.Bad+0.5)/(before.Total+1)))
+		s.Failures = uint64(max(0, since.Bad-since.Total*x.Before))
 		if x.found {
 			s.What = append(s.What, x.String())
 		}
-		in.Failing = append(in.Failing, s)
+		in.Failing = append(in.Failing, withGauges(s, gs))
+	}
+	for _, name := range nodesOf(oddest, troubles) {
+		in.Failing = append(in.Failing, withGauges(suspect.Service{Name: name, Alike: true, Unseen: true}, oddest[name]))
 	}
 	return suspect.Rank(&in)
+}
+
+// fewGauges is how many odd gauges of a service count: a fault shows in several, a coincidence in one.
+const fewGauges = 4
+
+// withGauges adds what the oddest gauges of a service say. A gauge is of no kind, so it is as like the symptom as any.
+func withGauges(s suspect.Service, gs []*gauge) suspect.Service {
+	decades := 0.0
+	for i, g := range gs {
+		if i == fewGauges {
+			s.What = append(s.What, fmt.Sprintf("%d more of its gauges are odd", len(gs)-fewGauges))
+			break
+		}
+		s.What = append(s.What, g.String())
+		decades += g.decades()
+		if s.Onset.IsZero() || g.since.Before(s.Onset) {
+			s.Onset = g.since
+		}
+	}
+	if decades > s.Decades {
+		s.Decades, s.Alike = decades, true
+	}
+	return s
 }
 
 // neighbours are the services that may share a cause with one: what it depends on, and what depends on those or on it.

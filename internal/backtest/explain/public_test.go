@@ -139,3 +139,18 @@ func TestCauseOfPetshopIssues(t *testing.T) {
 		}
 	}
 }
+
+// Faults in the pods of a shop whose requests are counted at the front door alone: what is known of the others are gauges, a
+// dozen for each pod. Faults follow each other every nine minutes, so the past is full of others.
+func TestCauseOfNezhaFaults(t *testing.T) {
+	w := open(t, recordings(t, "nezha/2022-08-22")[0])
+	var h hits
+	for _, l := range w.labels.Incidents {
+		a := w.explain(t, explain.Symptom{Service: "frontend", At: l.Start.Add(3 * time.Minute)})
+		h.add(rankOf(a.Suspects, func(s incident.Suspect) bool { return s.Kind == incident.SuspectService && s.ID == l.Cause.Service }))
+	}
+	t.Logf("%+v", h)
+	if h.first < 6 || h.three < 12 {
+		t.Errorf("%+v, want 6 first and 12 of the first three", h)
+	}
+}

@@ -116,9 +116,9 @@ func (t *trouble) wouldShow(rise float64) bool {
 	return since.Total*rise >= 5
 }
 
-// services looks at every path for departures near the onset, and keeps for each service the strongest: of the symptom's
+// services looks at the paths of services near the symptom for departures near the onset, and keeps for each service the strongest: of the symptom's
 // signal if that is convincing, since like explains like.
-func (p *Past) services(onset time.Time, like Signal) map[string]*trouble {
+func (p *Past) services(onset time.Time, like Signal, near map[string]bool) map[string]*trouble {
 	out := map[string]*trouble{}
 	better := func(a, b *trouble) bool {
 		x, y := a.convincing() && a.signal == like, b.convincing() && b.signal == like
@@ -128,6 +128,9 @@ func (p *Past) services(onset time.Time, like Signal) map[string]*trouble {
 		return a.found && (!b.found || a.Evidence > b.Evidence)
 	}
 	for _, path := range slices.SortedFunc(maps.Keys(p.paths), signal.Path.Compare) {
+		if !near[path.Service] {
+			continue
+		}
 		for _, m := range []Signal{Failures, Latency} {
 			t := p.look(m, onset, p.paths[path])
 			if old := out[path.Service]; old == nil || better(t, old) {

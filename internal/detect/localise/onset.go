@@ -21,53 +21,75 @@ const (
 	scatterFirst = 2
 	// fewestBefore is how many blocks a past needs.
 	fewestBefore = 2
+	// newest is how many blocks an onset is looked for in: half an hour of minutes, more where data comes rarely.
+	newest = 30
 )
 
-// Onset finds the block since which the share of bad ones is higher than before, to the end: the change point that
-// explains the series best by a binomial likelihood ratio. ok is false where no block begins a rise.
+// Onset finds the block since which the share of bad ones is higher than before, to the end: the change point among the
+// newest blocks that explains the series best by a binomial likelihood ratio. ok is false where no block begins a rise. What
+// rose and fell again is no onset: every part of what follows must be about as bad as the whole of it, but for the newest,
+// where it may just be ending.
 //
-// The evidence for it is that ratio over the scatter of the blocks before (a quasi-likelihood, McCullagh and Nelder,
-// "Generalized linear models", chapter 9). The choice does without: the scatter of a past that ends just before its first bad
+// The evidence is that ratio over the scatter of the blocks before (a quasi-likelihood, McCullagh and Nelder, "Generalized
+// linear models", chapter 9). The choice of the block does without: the scatter of a past that ends just before its first bad
 // block is small, and would draw the onset there.
 func Onset(blocks []Block) (Change, bool) {
-	var n, b float64
+	var all Block
 	for _, x := range blocks {
-		n, b = n+x.Total, b+x.Bad
+		all = all.plus(x)
 	}
-	var n0, b0, most float64
-	best := -1
+	before, most, best := Block{}, 0.0, -1
 	for at, x := range blocks {
-		if at >= fewestBefore && n0 > 0 && n > n0 && (b-b0)/(n-n0) > b0/n0 {
-			if l := twoShares(n0, b0, n-n0, b-b0); l > most {
+		since := Block{all.Total - before.Total, all.Bad - before.Bad}
+		if at >= max(fewestBefore, len(blocks)-newest) && before.Total > 0 && since.Total > 0 && since.share() > before.share() && lasts(blocks[at:], since) {
+			if l := twoShares(before, since); l > most {
 				best, most = at, l
 			}
 		}
-		n0, b0 = n0+x.Total, b0+x.Bad
+		before = before.plus(x)
 	}
 	return Since(blocks, best)
 }
+
+// lasts tells whether every quarter of the blocks but the last is at least a third as bad as all of them.
+func lasts(blocks []Block, all Block) bool {
+	parts := min(4, len(blocks))
+	for q := range parts - 1 {
+		var part Block
+		for _, x := range blocks[q*len(blocks)/parts : (q+1)*len(blocks)/parts] {
+			part = part.plus(x)
+		}
+		if part.Total > 0 && part.share() < all.share()/3 {
+			return false
+		}
+	}
+	return true
+}
+
+func (b Block) plus(o Block) Block { return Block{b.Total + o.Total, b.Bad + o.Bad} }
+func (b Block) share() float64     { return b.Bad / math.Max(b.Total, 1) }
 
 // Since is the change at a block that is known.
 func Since(blocks []Block, at int) (Change, bool) {
 	if at <= 0 || at >= len(blocks) {
 		return Change{}, false
 	}
-	var n0, b0, n, b float64
+	var past, since Block
 	for i, x := range blocks {
 		if i < at {
-			n0, b0 = n0+x.Total, b0+x.Bad
+			past = past.plus(x)
 		} else {
-			n, b = n+x.Total, b+x.Bad
+			since = since.plus(x)
 		}
 	}
-	if n0 == 0 || n == 0 {
+	if past.Total == 0 || since.Total == 0 {
 		return Change{}, false
 	}
-	c := Change{At: at, Before: b0 / n0, Since: b / n}
+	c := Change{At: at, Before: past.share(), Since: since.share()}
 	if c.Since <= c.Before {
 		return c, false
 	}
-	c.Evidence = twoShares(n0, b0, n, b) / scatter(blocks[:at], (b0+0.5)/(n0+1)) / math.Ln10
+	c.Evidence = twoShares(past, since) / scatter(blocks[:at], (past.Bad+0.5)/(past.Total+1)) / math.Ln10
 	return c, c.Evidence > 0
 }
 
@@ -85,11 +107,13 @@ func scatter(blocks []Block, p float64) float64 {
 }
 
 // twoShares is the log likelihood ratio of two shares against one.
-func twoShares(n0, b0, n, b float64) float64 {
-	all := (b0 + b + 0.5) / (n0 + n + 1)
-	return likelihood(n0, b0, (b0+0.5)/(n0+1), all) + likelihood(n, b, (b+0.5)/(n+1), all)
+func twoShares(x, y Block) float64 {
+	all := (x.Bad + y.Bad + 0.5) / (x.Total + y.Total + 1)
+	return likelihood(x, all) + likelihood(y, all)
 }
 
-func likelihood(n, b, p, q float64) float64 {
-	return b*math.Log(p/q) + (n-b)*math.Log((1-p)/(1-q))
+// likelihood of a block's own share against another.
+func likelihood(x Block, q float64) float64 {
+	p := (x.Bad + 0.5) / (x.Total + 1)
+	return x.Bad*math.Log(p/q) + (x.Total-x.Bad)*math.Log((1-p)/(1-q))
 }

@@ -112,7 +112,8 @@ func (w *weigher) against(c *candidate, s, symptom *Service, way float64) {
 	if !s.Alike {
 		c.add(pointsUnlike, "its trouble is of another kind than the symptom")
 	}
-	if part := float64(s.Failures) / math.Max(float64(symptom.Failures), 1); part < 0.9 && symptom.Failures > 0 {
+	if s.Unseen {
+	} else if part := float64(s.Failures) / math.Max(float64(symptom.Failures), 1); part < 0.9 && symptom.Failures > 0 {
 		c.add(pointsEnough*part*certainty(s), "")
 		c.note(fmt.Sprintf("it has %d more bad requests than usual, the symptom %d", s.Failures, symptom.Failures))
 	} else if s.Failures > 0 {
@@ -168,7 +169,10 @@ func (w *weigher) excused(s *Service) (name string, part float64) {
 		if _, ok := up[d.Name]; !ok || d.Name == s.Name {
 			continue
 		}
-		p := math.Min(1, certainty(d)/certainty(s)) * math.Min(1, float64(d.Failures)/math.Max(1, float64(s.Failures)))
+		p := math.Min(1, certainty(d)/certainty(s))
+		if !d.Unseen && !s.Unseen {
+			p *= math.Min(1, float64(d.Failures)/math.Max(1, float64(s.Failures)))
+		}
 		if !d.Alike && s.Alike {
 			p /= 2
 		}

@@ -29,6 +29,8 @@ type Service struct {
 	Decades float64
 	Alike   bool
 	What    []string
+	// Unseen says that it has no requests that are counted, only gauges.
+	Unseen bool
 }
 
 // Resource is one that runs out, or has.
@@ -42,6 +44,9 @@ type Resource struct {
 	ExhaustedAt time.Time
 	// Low are other gauges of it, or of its siblings, that show nothing.
 	Low []Low
+	// What says what is odd about one that has no limit near, and Decades how surely.
+	What    string
+	Decades float64
 }
 
 // Low is a gauge that shows nothing.

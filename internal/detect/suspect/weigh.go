@@ -21,6 +21,7 @@ const (
 	pointsBefore        = 1.5 // it was in trouble before they were
 	pointsAfter         = -1.0
 	pointsFull          = 0.5
+	pointsOdd           = -0.5 // it behaves oddly, but does not run out
 	pointsHealthyOthers = -1.5 // times the part of its dependents that are well
 
 	// A change gets its target's points and its own.
@@ -71,6 +72,8 @@ func (w *weigher) resource(r *Resource) *candidate {
 	c.add(pointsResource, "")
 	level := fmt.Sprintf("%s at %.0f%% of the limit", r.Metric, r.Level*100)
 	switch {
+	case r.What != "":
+		c.add(pointsOdd, r.What)
 	case r.Full:
 		c.add(pointsFull, r.Metric+" reached the limit")
 	case !r.ExhaustedAt.IsZero():
