@@ -189,6 +189,9 @@ func (d *Detector) tidy(t int64) {
 	for _, g := range d.gauges {
 		g.trim(t)
 	}
+	if t%keepBuckets == 0 {
+		d.forget()
+	}
 	for _, a := range d.desk {
 		a.learn(now)
 	}

@@ -43,6 +43,12 @@ func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	if e.bad != onlyFailures {
 		e.verb = "were refused or failed"
 	}
+	if p.Objective > 0 {
+		e.byObjective(r, p.Objective, p.BurnRates, func(s *series, from, to int64) (n, b uint64) {
+			c := s.sum(from, to, -1)
+			return c.judged(e.bad)
+		})
+	}
 	e.run(d, t, yield)
 }
 
@@ -63,7 +69,30 @@ func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		return c.timed, c.slow
 	}
 	e.usual = func(s *series) (float64, bool) { return s.usualSlowShare(r.bound) }
+	if p.Objective > 0 {
+		e.byObjective(r, p.Objective, p.BurnRates, func(s *series, from, to int64) (n, b uint64) {
+			c := s.sum(from, to, r.bound)
+			return c.timed, c.slow
+		})
+	}
 	e.run(d, t, yield)
+}
+
+// byObjective lets burn rates judge instead of a threshold.
+func (e *rate) byObjective(r *compiled, objective rule.Share, rates []rule.BurnRate, sum func(s *series, from, to int64) (n, bad uint64)) {
+	e.burns = &burns{
+		rates: rates, allowed: 1 - float64(objective), objective: float64(objective), minBad: e.minBad, minTotal: e.minRequests, verb: e.verb, sum: sum,
+	}
+	e.burns.history, _ = r.recall.(*histories)
+	e.window = min(rates[0].Long, rule.MaxWindow) // of the path that a slice is held against
+}
+
+// assessed is what a way of judging makes of one series.
+type assessed struct {
+	n, bad   uint64
+	share    float64
+	abnormal bool
+	explain  func(what string) string
 }
 
 // rate judges any share of requests.
@@ -80,6 +109,7 @@ type rate struct {
 	verb        string
 	sum         func(s *series, window int64) (n, bad uint64)
 	usual       func(*series) (float64, bool)
+	burns       *burns // nil for a threshold
 }
 
 func (e *rate) run(d *Detector, t int64, yield func(verdict)) {
@@ -130,6 +160,35 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 	if s.last < t-keepBuckets && len(e.rule.active) == 0 || !e.match.Matches(s.key.Path, s.area) {
 		return v, false
 	}
+	var a assessed
+	if e.burns != nil {
+		a = e.burns.assess(s, t)
+	} else {
+		a = e.assess(s)
+	}
+	if !a.abnormal && len(e.rule.active) == 0 {
+		return v, false
+	}
+	key := pathKey(e.rule.Alert, s.key)
+	active := e.rule.active[key]
+	if !a.abnormal && active == nil {
+		return v, false
+	}
+	if flow != nil && flow.missing(t) && active != nil {
+		return v, false
+	}
+	if a.abnormal && (active == nil || timeOf(t).Sub(active.F.ActiveAt) < usualAfter) {
+		s.quietTo = t
+	}
+	return verdict{
+		key: key, abnormal: a.abnormal, value: a.share, requests: a.n, failures: a.bad, stream: signal.Requests,
+		accounts: func() signal.Sketch { return s.accountsOf(t-buckets(e.window), t) },
+		explain:  func() string { return a.explain(things(s.key)) },
+	}, true
+}
+
+// assess holds the share of the window against the threshold and against what is usual.
+func (e *rate) assess(s *series) (a assessed) {
 	n, b := e.sum(s, buckets(e.window))
 	share := float64(b) / math.Max(float64(n), 1)
 	abnormal := b >= max(e.minBad, 1) && n >= e.minRequests && share > e.above
@@ -142,45 +201,30 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 		usual, known = e.usual(s)
 		abnormal = e.timesUsual == 0 || share >= e.timesUsual*usual
 	}
-	if !abnormal && len(e.rule.active) == 0 {
-		return v, false
-	}
-	key := pathKey(e.rule.Alert, s.key)
-	active := e.rule.active[key]
-	if !abnormal && active == nil {
-		return v, false
-	}
-	if flow != nil && flow.missing(t) && active != nil {
-		return v, false
-	}
-	if abnormal && (active == nil || timeOf(t).Sub(active.F.ActiveAt) < usualAfter) {
-		s.quietTo = t
-	}
-	return verdict{
-		key: key, abnormal: abnormal, value: share, requests: n, failures: b, stream: signal.Requests,
-		accounts: func() signal.Sketch { return s.accountsOf(t-buckets(e.window), t) },
-		explain: func() string {
-			if !known {
-				usual, known = e.usual(s)
-			}
-			return e.explain(s.key, n, b, share, usual, known)
-		},
-	}, true
+	return assessed{n, b, share, abnormal, func(what string) string {
+		if !known {
+			usual, known = e.usual(s)
+		}
+		text := fmt.Sprintf("%d of %d %s %s in %s (%s)", b, n, what, e.verb, shortDuration(e.window), percent(share)) + where(s.key)
+		if known {
+			return text + ", usually " + percent(usual)
+		}
+		return text + fmt.Sprintf(", threshold %s", percent(e.above))
+	}}
 }
 
-func (e *rate) explain(k signal.Key, n, b uint64, share, usual float64, known bool) string {
-	what := "writes"
+func things(k signal.Key) string {
 	if k.Access == signal.Read {
-		what = "reads"
+		return "reads"
 	}
-	text := fmt.Sprintf("%d of %d %s %s in %s (%s)", b, n, what, e.verb, shortDuration(e.window), percent(share))
-	if k.Attributes != "" {
-		text += " where " + k.Attributes.String()
+	return "writes"
+}
+
+func where(k signal.Key) string {
+	if k.Attributes == "" {
+		return ""
 	}
-	if known {
-		return text + ", usually " + percent(usual)
-	}
-	return text + fmt.Sprintf(", threshold %s", percent(e.above))
+	return " where " + k.Attributes.String()
 }
 
 func pathKey(alert string, k signal.Key) incident.FindingKey {

@@ -1,6 +1,10 @@
 package detect
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tocsin-project/tocsin/internal/rule"
+)
 
 // recall is what the evaluator of one rule remembers beyond windows and findings. It is made with the detector, belongs to its
 // rule, and is written into snapshots: equal ones must give equal bytes.
@@ -11,7 +15,9 @@ type recall interface {
 
 // recalls has an entry for each kind that remembers something.
 var recalls = map[string]func(*compiled) recall{
-	"gauge": newWatches,
+	"gauge":        newWatches,
+	"failure_rate": func(c *compiled) recall { return newHistories(c.Params.(*rule.FailureRate).BurnRates, c.Params.(*rule.FailureRate).Objective) },
+	"latency":      func(c *compiled) recall { return newHistories(c.Params.(*rule.Latency).BurnRates, c.Params.(*rule.Latency).Objective) },
 }
 
 // recollections are the memories of all rules by kind and name.
@@ -42,4 +48,13 @@ func (d *Detector) recollect(from map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+// forget lets memories of what is gone go, once an hour.
+func (d *Detector) forget() {
+	for _, r := range d.rules {
+		if f, ok := r.recall.(interface{ forget(d *Detector) }); ok {
+			f.forget(d)
+		}
+	}
 }

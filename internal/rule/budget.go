@@ -55,20 +55,31 @@ func (b Budget) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(b.Alarms, 'g', -1, 64) + " per " + strictyaml.Duration(b.Per).String()), nil
 }
 
-// checkEvidence holds what threshold and budget have in common: it is one of them, and the keys of the other mean nothing.
-func checkEvidence(pos strictyaml.Pos, above Share, budget Budget, blips strictyaml.Duration, others map[string]bool) (errs strictyaml.Errors) {
+// checkWay holds what the three ways to judge a share have in common: it is one of them, and the keys of the others mean nothing.
+func checkWay(pos strictyaml.Pos, above, objective Share, budget Budget, blips strictyaml.Duration, others map[string]bool) (errs strictyaml.Errors) {
+	ways := 0
+	for _, given := range []bool{above != 0, objective != 0, budget != Budget{}} {
+		if given {
+			ways++
+		}
+	}
 	switch {
-	case budget == Budget{} && above == 0:
-		return append(errs, pos.Errorf("want above (a share over 0) or false_pages (a budget, as in 1 per 30d)"))
-	case budget == Budget{}:
-		return nil
-	case above != 0:
-		errs = append(errs, pos.Errorf("above and false_pages: a rule judges by a threshold or by evidence, not by both"))
+	case ways == 0:
+		return append(errs, pos.Errorf("want above (a share over 0), objective (as in 99.9%%) or false_pages (a budget, as in 1 per 30d)"))
+	case ways > 1:
+		errs = append(errs, pos.Errorf("above, objective and false_pages: a rule judges by a threshold, by burn rates or by evidence, not by both of two"))
 	}
 	for _, key := range SortedKeys(others) {
-		if others[key] {
+		switch {
+		case !others[key]:
+		case budget != Budget{}:
 			errs = append(errs, pos.Errorf("%s: means nothing beside false_pages, evidence learns what is usual and needs no window", key))
+		case objective != 0 && (key == "window" || key == "times_usual"):
+			errs = append(errs, pos.Errorf("%s: means nothing beside objective, burn_rates has the windows and what is allowed", key))
 		}
+	}
+	if budget == (Budget{}) {
+		return errs
 	}
 	if d := blips.Std(); d < time.Minute || d > MaxBlips || d%time.Minute != 0 {
 		errs = append(errs, pos.Errorf("blips %s: want whole minutes, at least 1m and at most %s", blips, strictyaml.Duration(MaxBlips)))

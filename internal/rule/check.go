@@ -15,12 +15,12 @@ const minute = strictyaml.Duration(time.Minute)
 // SetDefaults holds what a rule means that leaves a key out.
 func (p *FailureRate) SetDefaults() {
 	p.Window, p.MinFailures, p.Bad = 2*minute, 10, []string{signal.Failure.String()}
-	p.Blips, p.MinExcess = 3*minute, 30
+	p.Blips, p.MinExcess, p.BurnRates = 3*minute, 30, workbook()
 }
 
 func (p *Latency) SetDefaults() {
 	p.Window, p.MinRequests = 2*minute, 20
-	p.Blips, p.MinExcess = 3*minute, 30
+	p.Blips, p.MinExcess, p.BurnRates = 3*minute, 30, workbook()
 }
 
 func (p *Support) SetDefaults() { p.Window, p.TimesUsual = 15*minute, 4 }
@@ -36,7 +36,8 @@ func (p *FailureRate) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 	var plain FailureRate
 	plain.SetDefaults()
 	errs = append(checkWindow(pos, p.Window), checkPath(pos, &p.Match)...)
-	errs = append(errs, checkEvidence(pos, p.Above, p.FalsePages, p.Blips, map[string]bool{
+	errs = append(errs, checkObjective(pos, p.Objective, p.BurnRates)...)
+	errs = append(errs, checkWay(pos, p.Above, p.Objective, p.FalsePages, p.Blips, map[string]bool{
 		"window": p.Window != plain.Window, "min_failures": p.MinFailures != plain.MinFailures,
 		"min_requests": p.MinRequests != plain.MinRequests, "times_usual": p.TimesUsual != plain.TimesUsual,
 	})...)
@@ -67,7 +68,8 @@ func (p *Latency) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 	var plain Latency
 	plain.SetDefaults()
 	errs = append(checkWindow(pos, p.Window), checkPath(pos, &p.Match)...)
-	errs = append(errs, checkEvidence(pos, p.Above, p.FalsePages, p.Blips, map[string]bool{
+	errs = append(errs, checkObjective(pos, p.Objective, p.BurnRates)...)
+	errs = append(errs, checkWay(pos, p.Above, p.Objective, p.FalsePages, p.Blips, map[string]bool{
 		"window": p.Window != plain.Window, "min_requests": p.MinRequests != plain.MinRequests, "times_usual": p.TimesUsual != plain.TimesUsual,
 	})...)
 	if p.Above >= 1 {

@@ -17,8 +17,8 @@ type Kind struct {
 // Kinds lists every kind of rule. Adding one means: its parameters here, its evaluator in package detect, an example
 // rule with a test in rules/.
 var Kinds = []Kind{
-	{"failure_rate", "failures of a path or slice exceed a share", exampleFailureRate, decodeAs[FailureRate]},
-	{"latency", "the share of slow requests of a path exceeds a share", exampleLatency, decodeAs[Latency]},
+	{"failure_rate", "failures of a path or slice exceed a share, or what an objective or their past allows", exampleFailureRate, decodeAs[FailureRate]},
+	{"latency", "the share of slow requests of a path exceeds a share, or what an objective or its past allows", exampleLatency, decodeAs[Latency]},
 	{"support", "tickets of an area exceed what is usual, counted by accounts", exampleSupport, decodeAs[Support]},
 	{"saturation", "a resource is near its limit, or will reach it soon", exampleSaturation, decodeAs[Saturation]},
 	{"gauge", "a gauge departs from what is usual for it at this time, either way", exampleGauge, decodeAs[Gauge]},
@@ -53,11 +53,13 @@ for: 20s
 keep_firing_for: 2m
 `
 
-// FailureRate fires for each matching path whose share of failures over the window is above the threshold, or whose failures are
-// evidence that it has changed for the worse: either above or false_pages is given.
+// FailureRate fires for each matching path whose share of failures over the window is above the threshold, that uses up its error
+// budget too fast, or whose failures are evidence that it has changed for the worse: one of above, objective and false_pages is given.
 type FailureRate struct {
 	Match       PathMatch           `yaml:"match"`
 	Above       Share               `yaml:"above"`
+	Objective   Share               `yaml:"objective"`   // instead of `above`: the share that must succeed, as in 99.9%, judged by burn rates
+	BurnRates   []BurnRate          `yaml:"burn_rates"`  // with `objective`: so many times what it allows fails in both windows; each pair alone suffices
 	FalsePages  Budget              `yaml:"false_pages"` // instead of `above`, by evidence: accepted false alarms, as in `1 per 30d`
 	Blips       strictyaml.Duration `yaml:"blips"`       // with `false_pages`: trouble that lasts no longer is normal
 	MinExcess   uint64              `yaml:"min_excess"`  // with `false_pages`: failures beyond what is tolerated, at least
@@ -78,12 +80,14 @@ min_requests: 20
 for: 20s
 `
 
-// Latency fires for each matching path whose share of requests slower than a bound is above the threshold, or has by the evidence
-// become larger.
+// Latency fires for each matching path whose share of requests slower than a bound is above the threshold, uses up what an objective
+// allows too fast, or has by the evidence become larger.
 type Latency struct {
 	Match       PathMatch           `yaml:"match"`
 	SlowerThan  strictyaml.Duration `yaml:"slower_than" strict:"required"`
 	Above       Share               `yaml:"above"`
+	Objective   Share               `yaml:"objective"`   // instead of `above`: the share that must succeed, as in 99.9%, judged by burn rates
+	BurnRates   []BurnRate          `yaml:"burn_rates"`  // with `objective`: so many times what it allows fails in both windows; each pair alone suffices
 	FalsePages  Budget              `yaml:"false_pages"` // instead of `above`, by evidence: accepted false alarms, as in `1 per 30d`
 	Blips       strictyaml.Duration `yaml:"blips"`       // with `false_pages`: trouble that lasts no longer is normal
 	MinExcess   uint64              `yaml:"min_excess"`  // with `false_pages`: slow requests beyond what is tolerated, at least
