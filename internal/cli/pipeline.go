@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,10 +86,17 @@ func tryPipeline(out io.Writer, file, record string, at time.Time, asJSON bool) 
 			fmt.Fprintf(out, "       %s\n", why)
 		}
 	}
+	for _, e := range got.Dropped {
+		fmt.Fprintf(out, "drop   %s\n       %s\n", e.Event, strings.Join(e.Why, "\n       "))
+	}
 	for _, l := range got.Letters {
 		fmt.Fprintf(out, "dead   %s: %s\n", l.Reason, l.Detail)
 	}
-	fmt.Fprintf(out, "%d events, %d dead letters\n", len(got.Events), len(got.Letters))
+	fmt.Fprintf(out, "%d events, %d dead letters", len(got.Events), len(got.Letters))
+	if len(got.Dropped) > 0 {
+		fmt.Fprintf(out, ", %d dropped", len(got.Dropped))
+	}
+	fmt.Fprintln(out)
 	return nil
 }
 
@@ -102,12 +110,16 @@ func printTriedJSON(out io.Writer, got decode.Tried) error {
 		Detail string `json:"detail"`
 	}
 	v := struct {
-		Time   time.Time `json:"time"`
-		Events []event   `json:"events"`
-		Dead   []letter  `json:"dead_letters"`
-	}{got.Time.UTC(), []event{}, []letter{}}
+		Time    time.Time `json:"time"`
+		Events  []event   `json:"events"`
+		Dropped []event   `json:"dropped"`
+		Dead    []letter  `json:"dead_letters"`
+	}{got.Time.UTC(), []event{}, []event{}, []letter{}}
 	for _, e := range got.Events {
 		v.Events = append(v.Events, event{json.RawMessage(e.Event), e.Why})
+	}
+	for _, e := range got.Dropped {
+		v.Dropped = append(v.Dropped, event{json.RawMessage(e.Event), e.Why})
 	}
 	for _, l := range got.Letters {
 		v.Dead = append(v.Dead, letter{l.Reason, l.Detail})

@@ -14,6 +14,7 @@ func (p *Pipeline) SetDefaults() {
 	p.MaxAhead = strictyaml.Duration(5 * time.Minute)
 	p.MaxRecord = 1 << 20
 	p.Requests.Reads.SetDefaults()
+	p.Requests.CollapseIDs = true
 }
 
 // SetDefaults are the methods that HTTP calls safe, and the verbs that reads begin with in RPC interfaces.

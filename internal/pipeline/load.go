@@ -142,7 +142,7 @@ func (p *Pipeline) lint() error {
 	if len(p.Requests.Attributes) > MaxAttributes {
 		bad("attributes", "%d attributes, %d at most are kept: every combination of their values is a row", len(p.Requests.Attributes), MaxAttributes)
 	}
-	if n := len(p.Requests.Routes) + len(p.Requests.Outcomes); n > maxRules {
+	if n := len(p.Requests.Routes) + len(p.Requests.Outcomes) + len(p.Requests.Drop) + len(p.Requests.Sample); n > maxRules {
 		bad("routes", "%d rules, %d at most", n, maxRules)
 	}
 	errs = append(errs, p.lintMeaning(d)...)
@@ -160,9 +160,15 @@ func (p *Pipeline) lintMeaning(d DecoderInfo) (errs strictyaml.Errors) {
 			errs = append(errs, pos.Errorf("%q means nothing to decoder %q", key, p.Decoder).WithHint("it is for decoders of metrics"))
 		}
 	}
-	if pos, given := p.Places["routes"]; given && p.Stream != signal.Requests {
-		errs = append(errs, pos.Errorf("%s have no routes", p.Stream))
+	for _, key := range []string{"routes", "collapse_ids", "drop", "sample"} {
+		if pos, given := p.Places[key]; given && p.Stream != signal.Requests {
+			errs = append(errs, pos.Errorf("%s have no %s", p.Stream, key).WithHint("it is for requests"))
+		}
 	}
+	if pos, given := p.Places["sample"]; given && len(d.Resource) > 0 && p.Stream == signal.Requests {
+		errs = append(errs, pos.Errorf("what is counted already cannot be sampled").WithHint("it is for spans and events"))
+	}
+	errs = append(errs, p.lintSelection()...)
 	for _, r := range p.Requests.Routes {
 		if r.Operation == "" && r.Access == nil {
 			errs = append(errs, r.Places.Of("").Errorf("the route changes nothing").WithHint("give operation or access"))

@@ -45,8 +45,14 @@ type Requests struct {
 	Routes []Route `yaml:"routes"`
 	// Reads tells reads from writes.
 	Reads Reads `yaml:"reads"`
+	// CollapseIDs puts placeholders for ids in operations that no route names.
+	CollapseIDs bool `yaml:"collapse_ids"`
 	// Outcomes overrule the built-in classification; the first that matches counts.
 	Outcomes []OutcomeRule `yaml:"outcomes"`
+	// Drop leaves requests out. Of those that it leaves, Sample keeps a part that then counts for the whole; the first rule
+	// that matches counts.
+	Drop   []DropRule   `yaml:"drop"`
+	Sample []SampleRule `yaml:"sample"`
 }
 
 // Metrics says which metrics are read, and whose they are.
@@ -81,6 +87,33 @@ type OutcomeRule struct {
 	Status    Glob           `yaml:"status"` // protocol status as text: 404, UNAVAILABLE
 	Error     Glob           `yaml:"error"`  // error.type
 	Outcome   signal.Outcome `yaml:"outcome" strict:"required"`
+
+	Places strictyaml.Positions `yaml:"-"`
+}
+
+// DropRule tells requests that are not counted. One with several conditions needs all of them.
+type DropRule struct {
+	Service    Glob            `yaml:"service"`
+	Operation  Glob            `yaml:"operation"` // as it is counted
+	Access     *signal.Access  `yaml:"access"`
+	Status     Glob            `yaml:"status"`
+	Error      Glob            `yaml:"error"`
+	Outcome    *signal.Outcome `yaml:"outcome"`
+	Attributes map[string]Glob `yaml:"attributes"` // as they are counted
+
+	Places strictyaml.Positions `yaml:"-"`
+}
+
+// SampleRule keeps a part of the requests that it matches.
+type SampleRule struct {
+	Service    Glob            `yaml:"service"`
+	Operation  Glob            `yaml:"operation"`
+	Access     *signal.Access  `yaml:"access"`
+	Status     Glob            `yaml:"status"`
+	Error      Glob            `yaml:"error"`
+	Outcome    *signal.Outcome `yaml:"outcome"`
+	Attributes map[string]Glob `yaml:"attributes"`
+	Keep       float64         `yaml:"keep" strict:"required"` // which part, above 0 and below 1
 
 	Places strictyaml.Positions `yaml:"-"`
 }

@@ -28,6 +28,7 @@ type naming struct {
 // namer finds the operation and access of requests. The answers are kept: they depend on few words, and routes are
 // slow to match.
 type namer struct {
+	ids     bool // whether they collapse
 	routes  []pipeline.Route
 	methods []string
 	verbs   []string
@@ -37,7 +38,7 @@ type namer struct {
 const maxNamings = 1 << 14
 
 func newNamer(r *pipeline.Requests) *namer {
-	return &namer{routes: r.Routes, methods: r.Reads.Methods, verbs: r.Reads.Verbs, known: map[call]naming{}}
+	return &namer{ids: r.CollapseIDs, routes: r.Routes, methods: r.Reads.Methods, verbs: r.Reads.Verbs, known: map[call]naming{}}
 }
 
 func (n *namer) of(c call) naming {
@@ -57,6 +58,9 @@ func (n *namer) of(c call) naming {
 
 func (n *namer) find(c call) naming {
 	out := naming{operation: c.name, access: n.access(c)}
+	if n.ids {
+		out.operation = pipeline.CollapseIDs(c.name)
+	}
 	for _, r := range n.routes {
 		if !r.Service.Match(c.service) || !r.Match.Match(c.name) && (c.method == "" || !r.Match.Match(c.method+" "+c.name)) {
 			continue

@@ -2,9 +2,11 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
+	"github.com/tocsin-project/tocsin/internal/ingest/series"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
@@ -13,6 +15,7 @@ import (
 type Tried struct {
 	Time    time.Time // the record's timestamp
 	Events  []Explained
+	Dropped []Explained // requests that the pipeline leaves out
 	Letters []ingest.DeadLetter
 }
 
@@ -54,25 +57,75 @@ func Try(p *pipeline.Pipeline, value []byte, at time.Time) (Tried, error) {
 	rec := ingest.Record{Time: at, Value: value}
 	source.Reader().Read(rec, at, func(e signal.Event) {
 		out.Events = append(out.Events, Explained{Event: Native(e)})
-		if r, ok := e.(*signal.Request); ok && len(requests) < maxExplained {
+		if r := asRequest(e); r != nil && len(requests) < maxExplained {
 			own := *r // it may be reused
 			requests = append(requests, &own)
 		}
 	}, func(d ingest.DeadLetter) { out.Letters = append(out.Letters, d) })
-	x := explainer{p: p, rec: rec, got: requests, total: len(out.Events)}
+	x := explainer{p: p, rec: rec, got: requests}
+	if out.Dropped, err = x.leftOut(); err != nil {
+		return Tried{}, err
+	}
 	for i := range requests {
 		out.Events[i].Why = x.why(i)
 	}
 	return out, nil
 }
 
+// leftOut reads the record as if nothing were left out, and finds the places of what is not among all. It gives what
+// rules drop.
+func (x *explainer) leftOut() (out []Explained, err error) {
+	all := *x.p
+	all.Requests.Drop, all.Requests.Sample = nil, nil
+	source, err := Source(&all)
+	if err != nil {
+		return nil, err
+	}
+	rules := x.p.Requests.Drop
+	source.Reader().Read(x.rec, x.rec.Time, func(e signal.Event) {
+		x.total++
+		r := asRequest(e)
+		if r == nil || len(x.places)+len(out) >= maxExplained {
+			return
+		}
+		if i := slices.IndexFunc(rules, func(d pipeline.DropRule) bool { return d.Match(r) }); i >= 0 {
+			out = append(out, Explained{Native(e), []string{fmt.Sprintf("rule %d of drop (%s) leaves it out", i+1, rules[i].Places.Of(""))}})
+			return
+		}
+		if n := len(x.places); n < len(x.got) && same(r, x.got[n]) {
+			x.places = append(x.places, x.total-1)
+		}
+	}, func(ingest.DeadLetter) {})
+	return out, nil
+}
+
+// same tells whether two requests differ in no more than what they count for.
+func same(a, b *signal.Request) bool {
+	c := *a
+	c.Count, c.Estimated = b.Count, b.Estimated
+	return c == *b
+}
+
+// asRequest is an event that is mapped like a request, or nil.
+func asRequest(e signal.Event) *signal.Request {
+	switch e := e.(type) {
+	case *signal.Request:
+		return e
+	case *series.Point:
+		return &e.Request
+	}
+	return nil
+}
+
 // explainer compares requests with those that other pipelines would have given, which it remembers.
 type explainer struct {
-	p     *pipeline.Pipeline
-	rec   ingest.Record
-	got   []*signal.Request // the first of them
-	total int
-	seen  map[string][]*signal.Request // as many, or none where their number differs
+	p   *pipeline.Pipeline
+	rec ingest.Record
+	got []*signal.Request // the first of them
+	// Nothing is left out where they are compared.
+	places []int // of each of got
+	total  int
+	seen   map[string][]*signal.Request // as many, or none where their number differs
 }
 
 // otherwise gives request i as the changed pipeline has it, nil if its requests are not the same ones.
@@ -80,6 +133,7 @@ func (x *explainer) otherwise(name string, i int, change func(*pipeline.Requests
 	list, known := x.seen[name]
 	if !known {
 		p := *x.p
+		p.Requests.Drop, p.Requests.Sample = nil, nil
 		change(&p.Requests)
 		source, err := Source(&p)
 		if err != nil {
@@ -88,7 +142,7 @@ func (x *explainer) otherwise(name string, i int, change func(*pipeline.Requests
 		total := 0
 		source.Reader().Read(x.rec, x.rec.Time, func(e signal.Event) {
 			total++
-			if r, ok := e.(*signal.Request); ok && len(list) < maxExplained {
+			if r := asRequest(e); r != nil && len(list) < maxExplained {
 				own := *r
 				list = append(list, &own)
 			}
@@ -101,15 +155,15 @@ func (x *explainer) otherwise(name string, i int, change func(*pipeline.Requests
 		}
 		x.seen[name] = list
 	}
-	if list == nil {
+	if list == nil || i >= len(x.places) || x.places[i] >= len(list) {
 		return nil
 	}
-	return list[i]
+	return list[x.places[i]]
 }
 
 func (x *explainer) why(i int) []string {
 	r := x.got[i]
-	base := x.otherwise("no routes", i, func(q *pipeline.Requests) { q.Routes = nil })
+	base := x.otherwise("no routes", i, func(q *pipeline.Requests) { q.Routes, q.CollapseIDs = nil, false })
 	operation := x.named(i, base)
 	access := x.accessed(i)
 	if base != nil && (base.Path != r.Path) {
@@ -123,13 +177,16 @@ func (x *explainer) why(i int) []string {
 			}
 		}
 	}
+	if base != nil && base.Path.Operation != r.Path.Operation && pipeline.CollapseIDs(base.Path.Operation) == r.Path.Operation {
+		operation += fmt.Sprintf(", which is %q, with placeholders for ids (collapse_ids)", base.Path.Operation)
+	}
 	lines := []string{
 		fmt.Sprintf("operation %q: %s", r.Path.Operation, operation),
 		fmt.Sprintf("access %s: %s", r.Path.Access, access),
 		fmt.Sprintf("outcome %s: %s", r.Outcome, x.judged(r)),
 	}
 	if r.Estimated {
-		lines = append(lines, fmt.Sprintf("count %d: scaled up from the probability with which it was sampled", r.Count))
+		lines = append(lines, fmt.Sprintf("count %d: %s", r.Count, x.scaled(r)))
 	}
 	return lines
 }
@@ -137,7 +194,9 @@ func (x *explainer) why(i int) []string {
 // named says where the operation comes from before routes.
 func (x *explainer) named(i int, base *signal.Request) string {
 	for k, name := range x.p.Requests.Operation {
-		alone := x.otherwise("operation "+name, i, func(q *pipeline.Requests) { q.Routes, q.Operation = nil, x.p.Requests.Operation[:k+1] })
+		alone := x.otherwise("operation "+name, i, func(q *pipeline.Requests) {
+			q.Routes, q.CollapseIDs, q.Operation = nil, false, x.p.Requests.Operation[:k+1]
+		})
 		if alone != nil && base != nil && alone.Path.Operation == base.Path.Operation {
 			return "from " + name
 		}
@@ -151,12 +210,22 @@ func (x *explainer) named(i int, base *signal.Request) string {
 // route finds the first route after which the path is what it is in the end.
 func (x *explainer) route(i int, base *signal.Request) (int, *pipeline.Route) {
 	for k := range x.p.Requests.Routes {
-		with := x.otherwise(fmt.Sprintf("routes %d", k), i, func(q *pipeline.Requests) { q.Routes = q.Routes[:k+1] })
+		with := x.otherwise(fmt.Sprintf("routes %d", k), i, func(q *pipeline.Requests) { q.Routes, q.CollapseIDs = q.Routes[:k+1], false })
 		if with != nil && with.Path != base.Path {
 			return k, &x.p.Requests.Routes[k]
 		}
 	}
 	return 0, nil
+}
+
+// scaled says what made a request count for several.
+func (x *explainer) scaled(r *signal.Request) string {
+	for k := range x.p.Requests.Sample {
+		if s := &x.p.Requests.Sample[k]; s.Match(r) {
+			return fmt.Sprintf("rule %d of sample (%s) keeps %v of such", k+1, s.Places.Of(""), s.Keep)
+		}
+	}
+	return "scaled up from the probability with which it was sampled"
 }
 
 func (x *explainer) accessed(i int) string {

@@ -66,6 +66,39 @@ func TestTryExplains(t *testing.T) {
 	}
 }
 
+func TestTryTellsOfIDsAndOfWhatIsLeftOut(t *testing.T) {
+	p := parse(t, `name: p
+topic: t
+stream: requests
+decoder: json
+routes:
+  - {match: /ping, access: read}
+drop:
+  - {operation: /ping}
+  - {operation: "/users/{number}", attributes: {client: "probe*"}}
+sample:
+  - {outcome: success, keep: 0.999999}
+`)
+	got, err := Try(p, []byte(`[{"time":1789288980000,"service":"s","operation":"/users/17","outcome":"failure"},
+		{"time":1789288980000,"service":"s","operation":"/users/18","outcome":"failure","attributes":{"client":"probe-2"}},
+		{"time":1789288980000,"service":"s","operation":"/ping","outcome":"success"},
+		{"time":1789288980000,"service":"s","operation":"/users/19","outcome":"success"}]`), time.Time{})
+	if err != nil || len(got.Events) != 2 || len(got.Dropped) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, want := range []string{
+		`operation "/users/{number}": the event says so, which is "/users/17", with placeholders for ids (collapse_ids)`,
+		`; count 1: rule 1 of sample (p.yaml:11:5) keeps 0.999999 of such`,
+	} {
+		if why := strings.Join(got.Events[i].Why, "; "); !strings.Contains(why, want) {
+			t.Errorf("event %d: %s", i, why)
+		}
+	}
+	if a, b := got.Dropped[0].Why[0], got.Dropped[1].Why[0]; a != "rule 2 of drop (p.yaml:9:5) leaves it out" || b != "rule 1 of drop (p.yaml:8:5) leaves it out" {
+		t.Errorf("%s; %s", a, b)
+	}
+}
+
 func TestTryOfWhatIsNoRequest(t *testing.T) {
 	p := minimal(t, signal.Tickets, "json", "")
 	got, err := Try(p, []byte(`[{"time":1789288980000,"id":"1","text":"mail jane@example.com"},7]`), time.Time{})

@@ -30,6 +30,9 @@ type jsonDecoder struct {
 	sets   map[signal.Attributes]signal.Attributes
 	parse  parseFunc // reads one object; nil reads native events
 	at     time.Time // the record's timestamp
+	keeper keeper
+	offset int64  // of the record
+	number uint64 // of the event in it
 
 	// State of the event that is being read.
 	raw  []byte
@@ -41,7 +44,7 @@ type jsonDecoder struct {
 var _ ingest.Decoder = (*jsonDecoder)(nil)
 
 func newJSON(p *pipeline.Pipeline) ingest.Decoder {
-	d := &jsonDecoder{stream: p.Stream, names: newNamer(&p.Requests), sets: map[signal.Attributes]signal.Attributes{}}
+	d := &jsonDecoder{stream: p.Stream, names: newNamer(&p.Requests), keeper: newKeeper(&p.Requests), sets: map[signal.Attributes]signal.Attributes{}}
 	d.each = d.event
 	if len(p.Requests.Attributes) > 0 {
 		d.keep = map[string]string{}
@@ -58,7 +61,7 @@ func newJSON(p *pipeline.Pipeline) ingest.Decoder {
 // Decode reads the record as one JSON value; where it is none, as a value a line. If its first line is none either, the
 // whole is one dead letter; else each bad line is one of its own and the others count.
 func (d *jsonDecoder) Decode(rec ingest.Record, emit func(signal.Event), reject func(ingest.DeadLetter)) {
-	d.at = rec.Time
+	d.at, d.offset, d.number = rec.Time, rec.Offset, 0
 	text := bytes.TrimSpace(bytes.TrimPrefix(rec.Value, []byte("\xef\xbb\xbf")))
 	if len(text) == 0 {
 		reject(ingest.DeadLetter{Reason: ingest.ReasonEmpty, Detail: "nothing but white space"})

@@ -19,7 +19,9 @@ const (
 func (d *jsonDecoder) event(e signal.Event) {
 	switch e := e.(type) {
 	case *signal.Request:
-		d.request(e)
+		if !d.request(e) {
+			return
+		}
 	case *signal.Gauge:
 		cutAll(maxName, &e.Resource, &e.Metric, &e.Unit)
 		e.Attributes = d.attributes(e.Attributes)
@@ -49,10 +51,11 @@ func cutAll(limit int, texts ...*string) {
 	}
 }
 
-func (d *jsonDecoder) request(r *signal.Request) {
+// request maps a request, and tells whether it counts.
+func (d *jsonDecoder) request(r *signal.Request) bool {
 	if r.Count > maxCount {
 		d.bad = fmt.Errorf("count: must be at most %d, not %d", int64(maxCount), r.Count)
-		return
+		return true
 	}
 	cutAll(maxName, &r.Path.Service, &r.Status, &r.Error, &r.Account, &r.TraceID)
 	cutAll(maxOper, &r.Path.Operation)
@@ -65,6 +68,8 @@ func (d *jsonDecoder) request(r *signal.Request) {
 		r.Path.Access = named.access
 	}
 	r.Attributes = d.attributes(r.Attributes)
+	d.number++
+	return d.keeper.none() || d.keeper.keep(r, mix(uint64(d.offset))+d.number)
 }
 
 func (d *jsonDecoder) alert(a *signal.Alert) {

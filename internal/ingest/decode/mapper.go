@@ -97,11 +97,12 @@ type mapper struct {
 	pairs    []signal.Attr
 	sets     interner
 	names    *namer
+	keeper   keeper
 	request  signal.Request
 }
 
 func newMapper(cfg *pipeline.Requests) *mapper {
-	m := &mapper{cfg: cfg, kinds: map[pipeline.SpanKind]bool{}, slots: map[string][]slot{}, names: newNamer(cfg)}
+	m := &mapper{cfg: cfg, kinds: map[pipeline.SpanKind]bool{}, slots: map[string][]slot{}, names: newNamer(cfg), keeper: newKeeper(cfg)}
 	for _, k := range cfg.Kinds {
 		m.kinds[k] = true
 	}
@@ -205,6 +206,9 @@ func (m *mapper) finish(s *span) (*signal.Request, ingest.DeadLetter) {
 	r.Attributes = m.attributes()
 	m.sample(r, s)
 	overrule(m.cfg.Outcomes, r)
+	if !m.keeper.none() && !m.keeper.keep(r, xxhash.Sum64(s.id)) {
+		return nil, ingest.DeadLetter{}
+	}
 	return r, ingest.DeadLetter{}
 }
 

@@ -20,13 +20,14 @@ import (
 // the records that they come from. So cumulative counters and histograms are handed on as the totals that they are; what
 // happened between two of them is found where all partitions meet: docs/decisions/0017.
 type metrics struct {
-	p     *pipeline.Pipeline
-	own   *jsonDecoder // bounds texts, keeps the pipeline's attributes
-	names *namer
-	terms map[int][]string // conventions
-	dims  []string
-	sets  interner
-	pairs []signal.Attr
+	p      *pipeline.Pipeline
+	own    *jsonDecoder // bounds texts, keeps the pipeline's attributes
+	names  *namer
+	keeper keeper
+	terms  map[int][]string // conventions
+	dims   []string
+	sets   interner
+	pairs  []signal.Attr
 
 	// State of the record that is being read.
 	resource map[string]string
@@ -38,7 +39,7 @@ type metrics struct {
 
 func newMetrics(p *pipeline.Pipeline) *metrics {
 	return &metrics{
-		p: p, own: newJSON(p).(*jsonDecoder), names: newNamer(&p.Requests), terms: conventions,
+		p: p, own: newJSON(p).(*jsonDecoder), names: newNamer(&p.Requests), keeper: keeper{drop: p.Requests.Drop}, terms: conventions, // what is counted already is not sampled
 		dims: slices.Sorted(maps.Keys(p.Requests.Attributes)),
 	}
 }

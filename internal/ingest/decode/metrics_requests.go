@@ -130,6 +130,9 @@ func (m *metrics) request(metric string, at time.Time, point map[string]string) 
 	}
 	r.Attributes = m.sets.of(m.pairs)
 	overrule(cfg.Outcomes, r)
+	if !m.keeper.none() && !m.keeper.keep(r, 0) {
+		return nil
+	}
 	return r
 }
 

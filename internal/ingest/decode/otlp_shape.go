@@ -209,7 +209,7 @@ func (w *walker) shape(h uint64, key, b []byte, res *resource) *ingest.Shape {
 	if e == nil {
 		e = &shapeEntry{key: string(key), hopeless: true}
 		if s, bad := w.read(b, res); bad == "" {
-			if r, _ := w.m.finish(s); r != nil && r.Outcome != signal.Failure {
+			if r, _ := w.m.finish(s); r != nil && r.Outcome != signal.Failure && !w.m.keeper.sampled {
 				e.hopeless, e.shape = false, ingest.NewShape(r, w.known.key(r))
 			}
 		}

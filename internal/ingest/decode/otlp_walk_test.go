@@ -408,7 +408,7 @@ func TestWalkerForgets(t *testing.T) {
 	p := minimal(t, signal.Requests, "otlp_proto", "")
 	d, ref := newOTLPProto(p, newLearned()), &otlpObjects{m: newMapper(&p.Requests)}
 	for i := range maxShapes + maxShapes/4 {
-		name := fmt.Sprint("op-", i%(maxShapes+100))
+		name := fmt.Sprint("op", i%(maxShapes+100))
 		b := &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 			Resource: &resourcepb.Resource{Attributes: []*commonpb.KeyValue{str("service.name", "s"), str(fmt.Sprint("pod-", i), "x"), str("cloud.region", fmt.Sprint(i%(maxWalkResources+10)))}},
 			ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: name, Kind: tracepb.Span_SPAN_KIND_SERVER, StartTimeUnixNano: 1, EndTimeUnixNano: 2,
