@@ -59,6 +59,7 @@ type Catalogue struct {
 	// Revision is the hash of the file's content.
 	Revision string
 
+	text      string
 	areas     map[string]*Area
 	services  map[string]*Service
 	resources map[string]*Resource
@@ -69,6 +70,9 @@ type Catalogue struct {
 
 // Empty is the catalogue of an installation that has none yet.
 func Empty() *Catalogue { c, _ := Parse("", nil); return c }
+
+// Text is what it was read from.
+func (c *Catalogue) Text() string { return c.text }
 
 // Load reads a catalogue file.
 func Load(path string) (*Catalogue, error) {
@@ -90,7 +94,7 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	sum := sha256.Sum256(data)
 	c := &Catalogue{
 		Areas: f.Areas, Services: f.Services, Resources: f.Resources, Revision: hex.EncodeToString(sum[:8]),
-		areas: map[string]*Area{}, services: map[string]*Service{}, resources: map[string]*Resource{},
+		text: string(data), areas: map[string]*Area{}, services: map[string]*Service{}, resources: map[string]*Resource{},
 		down: map[string][]string{}, up: map[string][]string{},
 	}
 	errs := c.index()

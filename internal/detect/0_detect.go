@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -80,21 +81,26 @@ type Loop struct {
 	epoch    uint64
 	number   uint64 // of the last tick
 	hold     hold
-	unsaved  *round // evaluated, but its commit has not been seen to succeed
-	last     *Tick  // that this loop committed; nil before the first
+	unsaved  *round          // evaluated, but its commit has not been seen to succeed
+	last     *Tick           // that this loop committed; nil before the first
+	kept     map[string]bool // revisions whose text is stored
+	mu       sync.Mutex      // guards next
+	next     *Config         // of ticks to come
 	health   healthBox
 }
 
 // NewLoop makes a loop that has not started.
 func NewLoop(t Timeline, cfg LoopConfig) *Loop {
 	cfg.setDefaults()
-	return &Loop{cfg: cfg, timeline: t, detector: New(cfg.Detector)}
+	cfg.Detector.setDefaults()
+	return &Loop{cfg: cfg, timeline: t, detector: New(cfg.Detector), kept: map[string]bool{}, next: &cfg.Detector}
 }
 
 // round is one tick on its way through the stages.
 type round struct {
 	progress Progress
 	idle     bool
+	cfg      *Config // with which it is to be evaluated
 	tick     Tick
 	in       Inputs
 	out      Outputs
@@ -103,7 +109,7 @@ type round struct {
 // Run leads until the context ends (nil) or another detector takes over (ErrSuperseded). Other errors are retried and show in
 // Health. It must be called once.
 func (l *Loop) Run(ctx context.Context) error {
-	l.detector = New(l.cfg.Detector)
+	l.detector = New(*l.wanted())
 	started := false
 	failures := 0
 	for {
@@ -245,9 +251,15 @@ func (l *Loop) decide(_ context.Context, r *round) error {
 	if !at.IsZero() {
 		l.cfg.Metrics.lag.Set(r.progress.Clock.Sub(at).Seconds())
 	}
+	// Other rules begin with a tick that evaluates something: findings that they end have to end at some time.
+	cfg := &l.detector.cfg
+	if to.After(from) || l.detector.at == 0 {
+		cfg = l.wanted()
+	}
+	r.cfg = cfg
 	r.tick = Tick{
 		Number: l.number + 1, Epoch: l.epoch, From: from, To: to, Marks: r.progress.Marks, Clock: r.progress.Clock, Partial: partial,
-		Commands: commands, Rules: l.detector.cfg.Rules.Revision, Catalogue: l.detector.cat.Revision, Binary: l.cfg.Binary,
+		Commands: commands, Rules: cfg.Rules.Revision, Catalogue: cfg.Catalogue.Revision, Binary: l.cfg.Binary,
 	}
 	return nil
 }
@@ -268,13 +280,24 @@ func minTime(a, b time.Time) time.Time {
 
 // claim may return a tick that an earlier leader stored under this number: then that one counts.
 func (l *Loop) claim(ctx context.Context, r *round) (err error) {
+	if err := l.keep(ctx, r.cfg); err != nil {
+		return err
+	}
 	r.in, err = l.timeline.Claim(ctx, r.tick)
 	r.tick = r.in.Tick
 	return err
 }
 
-func (l *Loop) evaluate(_ context.Context, r *round) error {
+func (l *Loop) evaluate(ctx context.Context, r *round) error {
 	began := l.cfg.Now()
+	d, err := l.configure(ctx, l.detector, &r.tick)
+	if err != nil {
+		return err
+	}
+	if d != l.detector {
+		l.cfg.Logger.Info("other rules are in force", "tick", r.tick.Number, "from", r.tick.From, "before", l.detector.cfg.revisions(), "now", d.cfg.revisions())
+		l.detector = d
+	}
 	r.out = l.detector.Tick(r.in)
 	l.number = r.tick.Number
 	l.cfg.Metrics.evaluated(&r.tick, l.cfg.Now().Sub(began))

@@ -21,6 +21,16 @@ type Config struct {
 	IDPrefix string
 }
 
+func (c *Config) setDefaults() {
+	if c.Catalogue == nil {
+		c.Catalogue = catalogue.Empty()
+	}
+	if c.Rules == nil {
+		c.Rules = &rule.Set{}
+	}
+	c.IDPrefix = cmp.Or(c.IDPrefix, "T")
+}
+
 // Detector is the pure heart of the loop: a function from the past and a tick's inputs to conclusions. It does no input
 // or output and reads no clock. It is owned by one goroutine.
 type Detector struct {
@@ -45,6 +55,7 @@ type Detector struct {
 	seen    []string   // ids of commands that were carried out, oldest first
 	// unplaced asks the next step to look for findings that fire and belong to no incident, as after a restart.
 	unplaced bool
+	over     []*finding // of rules that a reload took away; they end at the next step
 
 	// Within one step:
 	out   *Outputs
@@ -79,13 +90,7 @@ func (t *table) insert(s *series) {
 
 // New makes a detector that knows nothing yet.
 func New(cfg Config) *Detector {
-	if cfg.Catalogue == nil {
-		cfg.Catalogue = catalogue.Empty()
-	}
-	if cfg.Rules == nil {
-		cfg.Rules = &rule.Set{}
-	}
-	cfg.IDPrefix = cmp.Or(cfg.IDPrefix, "T")
+	cfg.setDefaults()
 	d := &Detector{
 		cfg: cfg, cat: cfg.Catalogue,
 		byGauge: map[gaugeKey]*gauge{}, desk: map[string]*area{}, known: map[string]int64{},
@@ -136,6 +141,7 @@ func (d *Detector) Tick(in Inputs) Outputs {
 // step is one evaluation: these are the stages of the detector.
 func (d *Detector) step(t int64) {
 	d.fired = d.fired[:0]
+	d.retire(timeOf(t))
 	for _, stage := range []func(int64){
 		d.observe,   // rows into windows
 		d.evaluate,  // windows against rules: findings

@@ -99,6 +99,9 @@ type Timeline interface {
 	// Recall is Resume for a detector that cannot read the checkpoint: it gives none, but the ticks of the last window of event
 	// time, and what the log says of the last week.
 	Recall(ctx context.Context, window time.Duration) (Resume, error)
+	// KeepSource stores the text of a revision. It may be repeated.
+	KeepSource(ctx context.Context, s Source) error
+	SourceStore
 	// Progress reads the ledger.
 	Progress(ctx context.Context) (Progress, error)
 	// Claim stores the tick with its inputs, under the tick's token, and returns them as stored. If a tick of this

@@ -19,15 +19,15 @@ func (l *Loop) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, recalled := New(l.cfg.Detector), false
+	d, recalled := New(*l.wanted()), false
 	if r.Checkpoint != nil {
-		if err := d.Restore(r.Checkpoint); err != nil {
+		if d, err = l.restored(ctx, r.Checkpoint); err != nil {
 			l.cfg.Logger.Warn("the checkpoint is of another version: windows are filled from stored inputs, findings and incidents come from the log",
 				"tick", r.CheckpointTick, "err", err)
 			if r, err = l.timeline.Recall(ctx, WarmUp); err != nil {
 				return err
 			}
-			d, recalled = New(l.cfg.Detector), true
+			d, recalled = New(*l.wanted()), true
 		}
 	}
 	l.number, l.hold, l.unsaved = r.CheckpointTick, hold{}, nil
@@ -35,13 +35,12 @@ func (l *Loop) resume(ctx context.Context) error {
 	if r.Unfinished {
 		done = done[:len(done)-1]
 	}
-	first := map[incident.FindingKey]incident.Transition{}
+	first := replayed{}
 	for _, in := range done {
-		for _, t := range d.Tick(in).Transitions {
-			if k := keyOfFinding(&t.Finding); first[k].At.IsZero() {
-				first[k] = t
-			}
+		if d, err = l.configure(ctx, d, &in.Tick); err != nil {
+			return err
 		}
+		first.add(d.Tick(in).Transitions)
 		l.number = in.Tick.Number
 	}
 	if n := d.reconcile(first, &r, recalled); n > 0 {
@@ -52,6 +51,10 @@ func (l *Loop) resume(ctx context.Context) error {
 		return nil
 	}
 	in := r.Ticks[len(r.Ticks)-1]
+	if d, err = l.configure(ctx, d, &in.Tick); err != nil {
+		return err
+	}
+	l.detector = d
 	out := d.Tick(in)
 	l.number = in.Tick.Number
 	if err := l.checkpoint(&out, in.Tick.Number); err != nil {

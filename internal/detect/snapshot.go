@@ -16,7 +16,10 @@ const snapshotVersion = 1
 // state is a Detector between two ticks. All lists are in a fixed order and encoding/json sorts the keys of maps, so that
 // equal detectors give equal bytes.
 type state struct {
-	Version  int
+	Version int
+	// The revisions with which it was made.
+	Rules, Catalogue string `json:",omitempty"`
+
 	At       int64
 	Began    int64
 	Pending  pending
@@ -37,7 +40,7 @@ type state struct {
 // Snapshot gives the whole state. Equal detectors give equal bytes.
 func (d *Detector) Snapshot() ([]byte, error) {
 	s := state{
-		Version: snapshotVersion, At: d.at, Began: d.began, Pending: d.pending, Bounds: d.bounds, Gauges: d.gauges, Desk: d.desk, Known: d.known,
+		Version: snapshotVersion, Rules: d.cfg.Rules.Revision, Catalogue: d.cfg.Catalogue.Revision, At: d.at, Began: d.began, Pending: d.pending, Bounds: d.bounds, Gauges: d.gauges, Desk: d.desk, Known: d.known,
 		Changes: d.changes, Inc: d.inc, Seen: d.seen,
 	}
 	for _, t := range []struct {
@@ -57,12 +60,12 @@ func (d *Detector) Snapshot() ([]byte, error) {
 	if s.Proofs, err = d.proofs(); err != nil {
 		return nil, fmt.Errorf("encoding the detector's evidence: %w", err)
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the detector's state: %w", err)
 	if s.Recalled, err = d.recollections(); err != nil {
 		return nil, err
 	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the detector's state: %w", err)
 	}
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -75,22 +78,34 @@ func (d *Detector) Snapshot() ([]byte, error) {
 // Restore replaces the state by a snapshot's. Rules and catalogue stay those of the Config: what a rule that is gone had
 // found is over.
 func (d *Detector) Restore(snapshot []byte) error {
+	s, err := readState(snapshot)
+	if err != nil {
+		return err
+	}
+	return d.restore(s)
+}
+
+func readState(snapshot []byte) (*state, error) {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 	if err != nil {
-		return fmt.Errorf("reading the detector's state: %w", err)
+		return nil, fmt.Errorf("reading the detector's state: %w", err)
 	}
 	defer r.Close()
 	text, err := r.DecodeAll(snapshot, nil)
 	if err != nil {
-		return fmt.Errorf("reading the detector's state: %w", err)
+		return nil, fmt.Errorf("reading the detector's state: %w", err)
 	}
 	var s state
 	if err := json.Unmarshal(text, &s); err != nil {
-		return fmt.Errorf("reading the detector's state: %w", err)
+		return nil, fmt.Errorf("reading the detector's state: %w", err)
 	}
 	if s.Version != snapshotVersion {
-		return fmt.Errorf("the detector's state has version %d, this program reads %d", s.Version, snapshotVersion)
+		return nil, fmt.Errorf("the detector's state has version %d, this program reads %d", s.Version, snapshotVersion)
 	}
+	return &s, nil
+}
+
+func (d *Detector) restore(s *state) error {
 	fresh := New(d.cfg)
 	fresh.began, fresh.unplaced = s.Began, true
 	fresh.at, fresh.pending, fresh.gauges, fresh.changes, fresh.inc, fresh.seen = s.At, s.Pending, s.Gauges, s.Changes, s.Inc, s.Seen
@@ -103,31 +118,24 @@ func (d *Detector) Restore(snapshot []byte) error {
 	for _, g := range fresh.gauges {
 		fresh.byGauge[g.Key] = g
 	}
-	same := slices.Equal(s.Bounds, fresh.bounds)
-	fresh.restoreTable(&fresh.paths, s.Paths, same)
-	fresh.restoreTable(&fresh.slice, s.Slices, same)
+	fresh.restoreTable(&fresh.paths, s.Paths, s.Bounds)
+	fresh.restoreTable(&fresh.slice, s.Slices, s.Bounds)
 	if err := fresh.restoreProofs(s.Proofs); err != nil {
 		return fmt.Errorf("reading the detector's evidence: %w", err)
+	}
+	if err := fresh.recollect(s.Recalled); err != nil {
+		return err
 	}
 	fresh.restoreFindings(s.Findings)
 	*d = *fresh
 	return nil
 }
 
-func (d *Detector) restoreTable(t *table, from []series, sameBounds bool) {
+func (d *Detector) restoreTable(t *table, from []series, bounds []latencyBound) {
 	for i := range from {
 		s := &from[i]
 		s.area = d.cat.AreaOf(s.key.Service)
-		if !sameBounds {
-			// The counts are of other bounds than the rules now name; an hour fills them anew.
-			s.usualSlow, s.usualTimed = nil, 0
-			for j := range s.points {
-				s.points[j].slow, s.points[j].slowBefore, s.points[j].timed = nil, nil, 0
-	if err := fresh.recollect(s.Recalled); err != nil {
-		return err
-	}
-			}
-		}
+		remap(s, bounds, d.bounds)
 		s.set = slices.IndexFunc(d.slices, func(names []string) bool {
 			k, ok := narrow(s.key, names)
 			return ok && k == s.key

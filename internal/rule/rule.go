@@ -124,6 +124,8 @@ func decodeAs[P any, PP interface {
 type Set struct {
 	Groups   []Group
 	Revision string
+	// Files are the texts that it was read from, by name: whoever has them can make the same set again.
+	Files map[string]string
 }
 
 // Rules lists all rules in order of file, group and place.
@@ -146,25 +148,28 @@ func Parse(name string, data []byte) (*File, error) {
 // LoadFS reads every *.yaml below root but tests (*_test.yaml) and the routes, and checks them as one set. All mistakes
 // of all files come back together.
 func LoadFS(fsys fs.FS, root string) (*Set, error) {
-	var set Set
-	var errs strictyaml.Errors
-	var names []string
+	files := map[string]string{}
 	err := fs.WalkDir(fsys, root, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && isRuleFile(p) {
-			names = append(names, p)
+			var data []byte
+			data, err = fs.ReadFile(fsys, p)
+			files[p] = string(data)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading rules: %w", err)
 	}
-	slices.Sort(names)
+	return FromFiles(files)
+}
+
+// FromFiles makes a set of texts by their names.
+func FromFiles(files map[string]string) (*Set, error) {
+	set := Set{Files: files}
+	var errs strictyaml.Errors
 	sum := sha256.New()
-	for _, p := range names {
-		data, err := fs.ReadFile(fsys, p)
-		if err != nil {
-			return nil, fmt.Errorf("reading rules: %w", err)
-		}
+	for _, p := range SortedKeys(files) {
+		data := []byte(files[p])
 		fmt.Fprintf(sum, "%s\x00%d\x00", p, len(data))
 		sum.Write(data)
 		f, err := Parse(p, data)

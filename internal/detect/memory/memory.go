@@ -47,6 +47,7 @@ type past struct {
 	tickets map[string]bool // seen by a tick
 	changes map[changeKey]bool
 
+	sources        map[string]detect.Source
 	checkpoint     []byte
 	checkpointTick uint64
 	transitions    []incident.Transition
@@ -224,6 +225,25 @@ func (t *Timeline) Recall(_ context.Context, window time.Duration) (detect.Resum
 	out.CheckpointTick = max(first, 1) - 1
 	out.Incidents = p.newest(time.Time{})
 	return out, nil
+}
+
+// KeepSource keeps the text of a revision.
+func (t *Timeline) KeepSource(_ context.Context, s detect.Source) error {
+	t.past.mu.Lock()
+	defer t.past.mu.Unlock()
+	if t.past.sources == nil {
+		t.past.sources = map[string]detect.Source{}
+	}
+	t.past.sources[s.Kind+"/"+s.Revision] = s
+	return nil
+}
+
+// Source gives the text of a revision.
+func (t *Timeline) Source(_ context.Context, kind, revision string) (detect.Source, bool, error) {
+	t.past.mu.Lock()
+	defer t.past.mu.Unlock()
+	s, ok := t.past.sources[kind+"/"+revision]
+	return s, ok, nil
 }
 
 // after is what the ticks after the given one concluded.

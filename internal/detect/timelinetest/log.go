@@ -86,3 +86,26 @@ func logSays(t *testing.T, s Subject) {
 		t.Errorf("recalls %d ticks after %d: %v; want all", len(r.Ticks), r.CheckpointTick, err)
 	}
 }
+
+func sourcesKept(t *testing.T, s Subject) {
+	d := lead(t, s)
+	want := detect.Source{Kind: detect.SourceRules, Revision: "r1", Files: map[string]string{"b/two.yaml": "it's\n\\n \"β\"", "a.yaml": ""}}
+	for range 2 {
+		if err := d.line.KeepSource(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, other := range []detect.Source{{Kind: detect.SourceRules, Revision: "r2", Files: map[string]string{"a.yaml": "x"}}, {Kind: detect.SourceCatalogue, Revision: "r1", Files: map[string]string{"c": "y"}}} {
+		if err := d.line.KeepSource(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, ok, err := lead(t, s).line.Source(t.Context(), detect.SourceRules, "r1")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	same(t, "source", want, got)
+	if got, ok, err := d.line.Source(t.Context(), detect.SourceCatalogue, "r2"); err != nil || ok {
+		t.Errorf("%+v %v %v of a revision that was never kept", got, ok, err)
+	}
+}

@@ -60,6 +60,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		{"a claim finds the tick of a lower epoch", foreignTick},
 		{"resume starts from the newest checkpoint", checkpoint},
 		{"resume tells what the log says", logSays},
+		{"what a revision names is kept", sourcesKept},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })
 	}
