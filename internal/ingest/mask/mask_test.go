@@ -121,9 +121,6 @@ func FuzzMask(f *testing.F) {
 		hang := time.AfterFunc(time.Minute, func() { panic("it hangs") })
 		defer hang.Stop()
 		got := m.String(s)
-		if strings.Contains(got, "ghp_abcdefghijklmnopqrst") {
-			t.Errorf("token stays in %q", got)
-		}
 		if len(got) > 12*len(s) { // a word such as [password] for each secret, none of which has fewer letters than four
 			t.Errorf("%d bytes of %d", len(got), len(s))
 		}
