@@ -21,7 +21,6 @@ const (
 	startTimeout = 90 * time.Second
 	pollEvery    = 100 * time.Millisecond
 	clusterID    = "Tb3Hy5n8Qk2Zr0sW1vXuAg"
-	keyStore     = "broker.pem"
 	caFile       = "ca.pem"
 
 	// Below the ports that systems give to outgoing connections: one of those could otherwise take the port of a broker
@@ -40,6 +39,8 @@ type Cluster struct {
 	nodes  []*node // node 1 first
 	zk     *node   // of versions without KRaft
 	zkPort int
+
+	key, cert string // in PEM
 }
 
 // Start brings up a cluster and returns when every broker knows every other. The error is an ErrUnavailable where Java,

@@ -174,7 +174,8 @@ func (c *Cluster) certificate() error {
 	if err != nil {
 		return err
 	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), cert...)
-	return errors.Join(os.WriteFile(c.path(keyStore), both, 0o600), os.WriteFile(c.path(caFile), cert, 0o600))
+	// In the properties and not in a file, because version 2.8 takes no file whose key has no password.
+	c.cert = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	c.key = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
+	return os.WriteFile(c.path(caFile), []byte(c.cert), 0o600)
 }

@@ -87,7 +87,8 @@ func (c *Cluster) secure(p map[string]string) {
 		if c.o.has(l) {
 			prefix := "listener.name." + strings.ToLower(string(l)) + ".ssl."
 			p[prefix+"keystore.type"] = "PEM"
-			p[prefix+"keystore.location"] = c.path(keyStore)
+			p[prefix+"keystore.key"] = c.key
+			p[prefix+"keystore.certificate.chain"] = c.cert
 		}
 	}
 	for _, l := range []Listener{SASL, SASLTLS} {
@@ -109,10 +110,12 @@ func (c *Cluster) secure(p map[string]string) {
 	}
 }
 
+var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+
 func render(p map[string]string) []byte {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(p)) {
-		fmt.Fprintf(&b, "%s=%s\n", k, strings.ReplaceAll(p[k], `\`, `\\`))
+		fmt.Fprintf(&b, "%s=%s\n", k, escape.Replace(p[k]))
 	}
 	return []byte(b.String())
 }
