@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -52,10 +53,11 @@ type Loop struct {
 	saving  sync.Mutex // keeps writes of one key in order
 	cursor  Cursor     // of the reading goroutine, as are the next four
 	saved   Cursor
-	midway  bool // the log has not been read to its end
-	blind   bool // the last read failed
-	unsaved bool // the last write failed
-	kicks   map[string]chan struct{}
+	midway  bool                     // the log has not been read to its end
+	blind   bool                     // the last read failed
+	unsaved bool                     // the last write failed
+	kicks   map[string]chan struct{} // of each place that has or had a worker, guarded by mu
+	staff   chan struct{}            // asks for workers of new places
 }
 
 // New checks the options. The store stays the caller's.
@@ -79,15 +81,59 @@ func New(o Options) (*Loop, error) {
 		o.Health = func(string, bool, string) {}
 	}
 	o.Settings = o.Settings.withDefaults()
-	l := &Loop{Options: o, planner: NewPlanner(o.Routes, o.Places, o.Settings), kicks: map[string]chan struct{}{}}
-	for _, p := range o.Places {
-		if p.Sender == nil {
-			return nil, fmt.Errorf("respond: place %s has no sender", p.ID)
-		}
-		l.kicks[p.ID] = make(chan struct{}, 1)
+	l := &Loop{Options: o, planner: NewPlanner(o.Routes, o.Places, o.Settings), kicks: map[string]chan struct{}{}, staff: make(chan struct{}, 1)}
+	if err := sendable(o.Places); err != nil {
+		return nil, err
 	}
 	o.Metrics.prepare(o.Places)
 	return l, nil
+}
+
+func sendable(places []Place) error {
+	for _, p := range places {
+		if p.Sender == nil {
+			return fmt.Errorf("respond: place %s has no sender", p.ID)
+		}
+	}
+	return nil
+}
+
+// SetRoutes takes another routes file and its places from now on. What was said stays said, and only what differs is sent;
+// places that are gone are still told the end of what they were told. It may be called from any goroutine.
+func (l *Loop) SetRoutes(cfg *route.Config, places []Place) error {
+	if err := sendable(places); err != nil {
+		return err
+	}
+	l.Metrics.prepare(places)
+	l.mu.Lock()
+	l.planner.SetRoutes(cfg, places)
+	l.mu.Unlock()
+	select {
+	case l.staff <- struct{}{}:
+	default: // it has been asked for
+	}
+	l.kick(context.Background())
+	return nil
+}
+
+// employ starts a worker for each place that has none, until ctx ends.
+func (l *Loop) employ(ctx context.Context, g *errgroup.Group) {
+	for {
+		l.mu.Lock()
+		for _, id := range slices.Sorted(maps.Keys(l.planner.places)) {
+			if l.kicks[id] == nil {
+				kicked := make(chan struct{}, 1)
+				l.kicks[id] = kicked
+				g.Go(func() error { l.work(ctx, id, kicked); return nil })
+			}
+		}
+		l.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.staff:
+		}
+	}
 }
 
 // Run restores what was decided before, then reads, plans, saves and delivers until ctx ends. It returns nil then, and
@@ -97,9 +143,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for i := range l.Places {
-		g.Go(func() error { l.work(ctx, &l.Places[i]); return nil })
-	}
+	g.Go(func() error { l.employ(ctx, g); return nil })
 	g.Go(func() error { l.read(ctx); return nil })
 	return g.Wait()
 }
@@ -216,6 +260,8 @@ func (l *Loop) remember(ctx context.Context) bool {
 }
 
 func (l *Loop) kick(context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, c := range l.kicks {
 		select {
 		case c <- struct{}{}:

@@ -56,9 +56,18 @@ func NewPlanner(cfg *route.Config, places []Place, set Settings) *Planner {
 	return p
 }
 
-// SetRoutes takes a new routes file. What was said stays said: only what differs is sent.
+// SetRoutes takes a new routes file. What was said stays said: only what differs is sent. A place that is gone from the
+// file stays for as long as it has records: nothing new is said there, but what was opened is closed.
 func (p *Planner) SetRoutes(cfg *route.Config, places []Place) {
+	before := p.places
 	p.cfg, p.places, p.receivers = cfg, map[string]*Place{}, map[string][]*Place{}
+	for id, pl := range before {
+		if len(p.byPlace[id]) > 0 {
+			gone := *pl
+			gone.Receivers = nil
+			p.places[id] = &gone
+		}
+	}
 	for i := range places {
 		pl := &places[i]
 		p.places[pl.ID] = pl

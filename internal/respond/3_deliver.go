@@ -94,6 +94,9 @@ func (p *Planner) Take(place string, now time.Time) (Step, bool, time.Time) {
 				due = soon
 			}
 		}
+		if end := p.heldUntil(r, a, now); end.After(due) {
+			due = end
+		}
 		if r.storm() {
 			if soon := r.EditedAt.Add(stormGap); a == ActionRaise && soon.After(due) {
 				due = soon
@@ -174,6 +177,21 @@ func (p *Planner) takeBack(r *Record, pl *Place, now time.Time) bool {
 	return true
 }
 
+// heldUntil is the end of the silence that holds a page back of which only the outbox knows, because the log has not been
+// read since the start. Taking it back would lose it until the log can be read.
+func (p *Planner) heldUntil(r *Record, a Action, now time.Time) (end time.Time) {
+	if a != ActionOpen && a != ActionRaise || p.incidents[r.Incident] != nil || len(r.Members) > 0 || r.Uncertain || !r.Notice.Incident.State.Open() {
+		return end
+	}
+	labels := Labels(r.Notice.Incident)
+	for _, s := range p.silences {
+		if s.Holds(labels, now) && s.EndsAt.After(end) {
+			end = s.EndsAt
+		}
+	}
+	return end
+}
+
 // takeBackStorm takes out of a summary that nobody has heard yet what must no longer be told, and drops it when nothing
 // is left.
 func (p *Planner) takeBackStorm(s *Record, now time.Time) bool {
@@ -203,11 +221,7 @@ func (p *Planner) takeBackStorm(s *Record, now time.Time) bool {
 // withheld checks at the last moment whether a silence, a mute or an interval came between decision and sending.
 func (p *Planner) withheld(r *Record, now time.Time) bool {
 	t := p.incidents[r.Incident]
-	if t == nil {
-		// The log has not been read since the start, but what was decided before is known.
-		return len(r.Members) == 0 && r.Notice.Incident.State.Open() && p.silenced(Labels(r.Notice.Incident), now)
-	}
-	if !t.event.After.State.Open() {
+	if t == nil || !t.event.After.State.Open() {
 		return false
 	}
 	labels := Labels(t.event.After)

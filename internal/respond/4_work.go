@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// work serves one place until ctx ends. Each place has a goroutine of its own, so a dead provider delays nobody
+// work serves one place until ctx ends; which sender it has may change with the routes. Each place has a goroutine of its own, so a dead provider delays nobody
 // else, and asks for one step at a time, so what it sends is decided at the last moment.
-func (l *Loop) work(ctx context.Context, p *Place) {
+func (l *Loop) work(ctx context.Context, id string, kicked <-chan struct{}) {
 	idle := time.NewTimer(time.Hour)
 	defer idle.Stop()
 	for ctx.Err() == nil {
 		wait := time.Second
 		if l.mayLead() {
 			l.mu.Lock()
-			step, ok, wake := l.planner.Take(p.ID, l.Now())
+			p := l.planner.places[id]
+			step, ok, wake := l.planner.Take(id, l.Now())
 			l.mu.Unlock()
 			if ok {
 				l.deliver(ctx, p, step)
@@ -29,7 +30,7 @@ func (l *Loop) work(ctx context.Context, p *Place) {
 		idle.Reset(wait)
 		select {
 		case <-ctx.Done():
-		case <-l.kicks[p.ID]:
+		case <-kicked:
 		case <-idle.C:
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,9 +234,18 @@ func (s *script) save() {
 }
 
 func (s *script) deliver() {
-	for i := range s.places {
+	var ids []string
+	for _, p := range s.places {
+		ids = append(ids, p.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.p.places)) { // those that the routes no longer name have a worker, too
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
 		for range 1000 {
-			step, ok, _ := s.p.Take(s.places[i].ID, s.now)
+			step, ok, _ := s.p.Take(id, s.now)
 			if !ok {
 				break
 			}

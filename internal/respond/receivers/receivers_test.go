@@ -442,3 +442,53 @@ func TestSimulateShippedRoutes(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A reload in the middle: what is open stays open and is told once, a new place gets a worker, and what the old key opened is
+// closed with the old key.
+func TestRoutesAreReplacedWhileItRuns(t *testing.T) {
+	w := newWorld(t)
+	log := &respond.MemoryLog{}
+	o := w.options(t, log, &outbox.Memory{})
+	l, err := respond.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	i := respondtest.Example()
+	i.State = incident.Declared
+	log.Append(event(i, 1, 1, incident.EventDeclared))
+	wait(t, "the first page", func() bool { return len(w.pager.State().Alerts) == 1 })
+
+	other, err := pagerstandin.Start("127.0.0.1:0", pagerstandin.Options{Keys: []string{routingKey}, Unlimited: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	if err := l.SetRoutes(o.Routes, o.Places); err != nil { // the same
+		t.Fatal(err)
+	}
+	cfg := shipped(t, w.dir, other.URL, w.slack.URL)
+	client := Client()
+	defer client.CloseIdleConnections()
+	places, err := Build(cfg, Options{Dir: w.dir, Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.SetRoutes(cfg, quick(places)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "a page at the new place", func() bool { return len(other.State().Alerts) == 1 })
+	log.Append(event(in(i, incident.Resolved), 2, 2, incident.EventResolved))
+	for name, s := range map[string]*pagerstandin.Server{"old": w.pager, "new": other} {
+		wait(t, "a close at the "+name+" place", func() bool { a := s.State().Alerts; return len(a) == 1 && a[0].Status == "resolved" })
+		if a := s.State().Alerts[0]; a.Triggers != 1 {
+			t.Errorf("%s: triggered %d times", name, a.Triggers)
+		}
+	}
+	if err := l.SetRoutes(cfg, respond.Outline(cfg)); err == nil {
+		t.Error("takes places that nothing can be sent to")
+	}
+}
