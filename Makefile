@@ -43,7 +43,11 @@ bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; A
 bench-evidence: ## measure the evidence rule against its rivals; ARGS=-sensitivity sweeps its constants
 	@go run ./internal/evidencebench/run $(ARGS)
 
+chaos: build ## strike ingest with faults and count what is stored; ARGS="-seed 7 -broker real -faults 1000"
+	go build -o bin/chaos ./internal/chaos/run
+	@bin/chaos $(ARGS)
+
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence clean
+.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence chaos clean

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -72,6 +73,7 @@ type campaign struct {
 	fronts   []*engineProxy
 	members  []*member // the last one comes and goes
 	producer *producer
+	http     *http.Client // of the campaign's own questions to ClickHouse
 
 	starting sync.RWMutex // held for writing while no member may be started
 	cluMu    sync.Mutex   // one fault of brokers at a time
@@ -88,7 +90,8 @@ type campaign struct {
 // report.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o.setDefaults()
-	c := &campaign{o: o, gen: &generator{seed: o.Seed, perRecord: o.PerRecord}, traps: newTraps(), tokens: &tokens{}, injected: map[string]int{}}
+	c := &campaign{o: o, gen: &generator{seed: o.Seed, perRecord: o.PerRecord}, traps: newTraps(), tokens: &tokens{}, injected: map[string]int{},
+		http: &http.Client{Transport: &http.Transport{}}}
 	c.traps.lost.reservations, c.traps.lost.tokens = o.Break == "reservations", o.Break == "tokens"
 	defer c.close()
 	began := time.Now()
@@ -230,6 +233,7 @@ func (c *campaign) close() {
 	if c.cluster != nil {
 		_ = c.cluster.Close()
 	}
+	c.http.CloseIdleConnections()
 	if c.engine != nil {
 		_ = c.engine.Stop(context.Background())
 	}

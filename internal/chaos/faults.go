@@ -28,20 +28,20 @@ type kindOfFault struct {
 }
 
 var kinds = []kindOfFault{
-	{46, (*campaign).strikeMember},   // faults_step.go: at a step of the protocol
-	{14, (*campaign).strikeRequest},  // the same, but the member lives: its request is delayed, lost or refused
-	{9, (*campaign).zombie},          // a late insert
-	{6, (*campaign).engineDies},      // faults_server.go
-	{3, (*campaign).engineSleeps},    //
-	{4, (*campaign).brokerDies},      //
-	{2, (*campaign).brokerSleeps},    //
-	{5, (*campaign).joinAndLeave},    // faults_group.go
-	{3, (*campaign).leaveInOrder},    //
+	{92, (*campaign).strikeMember},   // faults_step.go: at a step of the protocol
+	{30, (*campaign).strikeRequest},  // the same, but the member lives: its request is delayed, lost or refused
+	{20, (*campaign).zombie},         // a late insert
+	{12, (*campaign).engineDies},     // faults_server.go
+	{6, (*campaign).engineSleeps},    //
+	{8, (*campaign).brokerDies},      //
+	{4, (*campaign).brokerSleeps},    //
+	{10, (*campaign).joinAndLeave},   // faults_group.go
+	{6, (*campaign).leaveInOrder},    //
 	{1, (*campaign).longSleep},       //
 	{1, (*campaign).loseOffsets},     // faults_topic.go
-	{2, (*campaign).moveOffsets},     //
-	{2, (*campaign).remakeTopic},     //
-	{2, (*campaign).addPartition},    //
+	{1, (*campaign).moveOffsets},     //
+	{4, (*campaign).remakeTopic},     //
+	{4, (*campaign).addPartition},    //
 	{1, (*campaign).everythingFalls}, // faults_group.go
 }
 

@@ -47,30 +47,36 @@ func (c *campaign) longSleep(ctx context.Context, f fault) (string, error) {
 	return at("SIGSTOP for over a minute", t.point, t.stage), nil
 }
 
-// everythingFalls is a power cut: all members, the engine and a broker at once.
+// everythingFalls is a power cut: all members, the engine and all brokers at once.
 func (c *campaign) everythingFalls(ctx context.Context, f fault) (string, error) {
 	c.engMu.Lock()
 	defer c.engMu.Unlock()
 	c.cluMu.Lock()
 	defer c.cluMu.Unlock()
 	starts := c.engine.Restarts()
-	i := f.r.IntN(c.cluster.Len())
 	var wg sync.WaitGroup
 	for _, m := range c.members {
 		wg.Go(m.kill)
 	}
 	wg.Go(func() { _ = killProcess(c.engine.Pid()) })
-	wg.Go(func() { _ = c.cluster.Kill(i) })
+	for i := range c.cluster.Len() {
+		wg.Go(func() { _ = c.cluster.Kill(i) })
+	}
 	wg.Wait()
 	pause(ctx, f.between(0, 2*time.Second))
-	if err := c.cluster.Start(context.WithoutCancel(ctx), i); err != nil {
-		c.trouble("start broker %d: %v", i, err)
+	for i := range c.cluster.Len() {
+		wg.Go(func() {
+			if err := c.cluster.Start(context.WithoutCancel(ctx), i); err != nil {
+				c.trouble("start broker %d: %v", i, err)
+			}
+		})
 	}
+	wg.Wait()
 	for _, m := range c.base() {
 		c.revive(m)
 	}
 	c.mu.Lock()
-	c.restarts++
+	c.restarts += c.cluster.Len()
 	c.mu.Unlock()
 	return "everything SIGKILL", c.engineBack(ctx, starts)
 }

@@ -61,7 +61,7 @@ func (c *campaign) engineSleeps(ctx context.Context, f fault) (string, error) {
 	defer c.engMu.Unlock()
 	pid := c.engine.Pid()
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
-	pause(ctx, f.between(500*time.Millisecond, 12*time.Second)) // beyond a request's time-out, at times
+	pause(ctx, f.between(300*time.Millisecond, 5*time.Second))
 	_ = syscall.Kill(pid, syscall.SIGCONT)
 	return "ClickHouse SIGSTOP", nil
 }

@@ -88,7 +88,7 @@ func (c *campaign) strikeRequest(ctx context.Context, f fault) (string, error) {
 	switch f.r.IntN(5) {
 	case 0: // delayed, often beyond all patience, and done then
 		t.point = step1(f, func(s string) bool { return isCommit(s) || isInsert(s) })
-		wait := f.between(200*time.Millisecond, 11*time.Second)
+		wait := f.between(200*time.Millisecond, 7*time.Second)
 		t.strike = func(hit) { pause(ctx, wait) }
 		name = at("delay", t.point, t.stage)
 	case 1:
@@ -115,7 +115,7 @@ func (c *campaign) strikeRequest(ctx context.Context, f fault) (string, error) {
 }
 
 // zombieWaits is how long a held insert waits for a successor to store the same range.
-const zombieWaits = 15 * time.Second
+const zombieWaits = 6 * time.Second
 
 // zombie holds an insert back until somebody else has stored the range, and lets it go then.
 func (c *campaign) zombie(ctx context.Context, f fault) (string, error) {

@@ -57,6 +57,7 @@ ingest:
   retry_min: 50ms
   retry_max: 1s
   anew_after: 4s
+  settle: 14s
 detect: {poll: 500ms, hold: 1m}
 respond: {data_dir: outbox}
 `

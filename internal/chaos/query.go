@@ -32,7 +32,7 @@ func (c *campaign) rows(ctx context.Context, sql string, each func([]string) err
 	if err != nil {
 		return fmt.Errorf("ask ClickHouse: %w", err)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("ask ClickHouse: %w", err)
 	}

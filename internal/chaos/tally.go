@@ -67,21 +67,17 @@ func (t *tally) count(g *generator, stream string, e entry) {
 
 // difference is one thing that is stored too seldom or too often.
 type difference struct {
-	what       string
-	want, got  uint64
-	cell       *cell
-	start, end int64 // of the batch, where one is known
+	what      string
+	want, got uint64
+	cell      *cell // where it is one of the cells'
+	outcome   int
 }
 
 func (d difference) missing() uint64 { return d.want - min(d.want, d.got) }
 func (d difference) double() uint64  { return d.got - min(d.want, d.got) }
 
 func (d difference) String() string {
-	s := fmt.Sprintf("%s: stored %d, must be %d", d.what, d.got, d.want)
-	if d.end > 0 {
-		s += fmt.Sprintf(" (offsets %d to %d)", d.start, d.end-1)
-	}
-	return s
+	return fmt.Sprintf("%s: stored %d, must be %d", d.what, d.got, d.want)
 }
 
 func (c cell) String() string {
@@ -95,7 +91,7 @@ func (t *tally) differences(other *tally) (out []difference) {
 		got := other.cells[c]
 		for o := range want {
 			if want[o] != got[o] {
-				out = append(out, difference{what: fmt.Sprintf("%s of %s", signal.Outcome(o), c), want: want[o], got: got[o], cell: &c})
+				out = append(out, difference{what: fmt.Sprintf("%s of %s", signal.Outcome(o), c), want: want[o], got: got[o], cell: &c, outcome: o})
 			}
 		}
 	}
@@ -105,7 +101,7 @@ func (t *tally) differences(other *tally) (out []difference) {
 		}
 		for o := range got {
 			if got[o] > 0 {
-				out = append(out, difference{what: fmt.Sprintf("%s of %s", signal.Outcome(o), c), got: got[o], cell: &c})
+				out = append(out, difference{what: fmt.Sprintf("%s of %s", signal.Outcome(o), c), got: got[o], cell: &c, outcome: o})
 			}
 		}
 	}

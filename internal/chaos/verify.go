@@ -34,7 +34,10 @@ func (c *campaign) verify(ctx context.Context, r *Report) error {
 			return err
 		}
 	}
-	return nil
+	if r.OK() {
+		return nil
+	}
+	return v.keepLedger(ctx)
 }
 
 // problem adds a difference to the report.
@@ -225,9 +228,15 @@ func (v *verifier) base(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	localised := 0
 	for _, id := range v.ids() {
 		for _, d := range v.want[id].differences(of(id)) {
 			v.problem(tableOf[id.stream]+" of "+id.String(), d)
+			if localised++; localised <= localisedMax {
+				for _, line := range v.localise(ctx, id, d) {
+					v.r.Differences = append(v.r.Differences, "  "+line)
+				}
+			}
 		}
 	}
 	return nil
