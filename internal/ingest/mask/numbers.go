@@ -65,40 +65,101 @@ func validIBAN(s string) bool {
 func maskNumbers(s string) string {
 	s = maskIBANs(s)
 	var out strings.Builder
-	last, start, digits := 0, 0, 0
+	last, start := 0, 0
+	var in stretch
 	flush := func(end int) {
-		if digits >= 7 {
-			out.WriteString(s[last:start])
-			out.WriteString(maskStretch(s, start, end))
-			last = end
-		}
-		digits = 0
-	}
-	for i, r := range s {
-		switch {
-		case digitValue(r) >= 0:
-			digits++
-		case !strings.ContainsRune("+＋ \u00a0()./／-", r):
-			flush(i)
-			start = i + utf8.RuneLen(r)
-			if r == utf8.RuneError {
-				start = i + 1 // whatever was there, the next rune says where it begins
+		if in.digits >= 7 {
+			if masked := maskStretch(s, start, end, &in); len(masked) != end-start || masked != s[start:end] {
+				out.WriteString(s[last:start])
+				out.WriteString(masked)
+				last = end
 			}
+		}
+		in = stretch{}
+	}
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			switch kindOfByte[c] {
+			case isDigit:
+				in.digits++
+				if c == '0' && i > start && s[i-1] == '0' {
+					in.zeros = true
+				}
+				in.zero = in.zero || c == '0'
+			case isBetween:
+				in.between++
+				in.plus, in.bracket = in.plus || c == '+', in.bracket || c == '('
+			default:
+				if in.digits > 0 || in.between > 0 {
+					flush(i)
+				}
+				start = i + 1
+			}
+			i++
 			continue
 		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case digitValue(r) >= 0:
+			in.digits++
+			in.wide = true
+		case r == '＋', r == '\u00a0', r == '／':
+			in.between++
+			in.plus, in.wide = in.plus || r == '＋', true
+		default:
+			flush(i)
+			start = i + size
+		}
+		i += size
 	}
 	flush(len(s))
-	return out.String() + s[last:]
+	if last == 0 {
+		return s
+	}
+	out.WriteString(s[last:])
+	return out.String()
 }
+
+// stretch is what a stretch of digits has in it: without some of it, no number of some form is in it.
+type stretch struct {
+	digits, between int
+	plus, bracket   bool
+	zero, zeros     bool // a zero, two in a row
+	wide            bool // signs that are not ASCII: then all forms are tried
+}
+
+const (
+	isOther = iota
+	isDigit
+	isBetween
+)
+
+var kindOfByte = func() (kinds [utf8.RuneSelf]uint8) {
+	for c := '0'; c <= '9'; c++ {
+		kinds[c] = isDigit
+	}
+	for _, c := range "+ ()./-" {
+		kinds[c] = isBetween
+	}
+	return kinds
+}()
 
 // maskStretch masks s[start:end]. Numbers with a plus go before cards, because one in ten of them passes the check of
 // cards.
-func maskStretch(s string, start, end int) string {
+func maskStretch(s string, start, end int, in *stretch) string {
 	before, after := lastRune(s[:start]), firstRune(s[end:])
-	t := maskPhones(s[start:end], international, before, after)
-	t = maskCards(t)
-	for _, re := range national {
-		t = maskPhones(t, re, before, after)
+	t := s[start:end]
+	if in.plus {
+		t = maskPhones(t, international, before, after)
+	}
+	if in.digits >= 13 {
+		t = maskCards(t)
+	}
+	for i := range national {
+		if n := &national[i]; in.digits >= n.digits && (in.wide || (!n.bracket || in.bracket) && (!n.zero || in.zero) && (!n.zeros || in.zeros) && in.between >= n.between) {
+			t = maskPhones(t, n.re, before, after)
+		}
 	}
 	return t
 }
@@ -175,12 +236,16 @@ var international = regexp.MustCompile(`[+＋]` + digit + `(?:[ \x{a0}().／/-]{
 
 // national are numbers that begin with a zero or brackets, the American and the Chinese form. Dates, versions,
 // addresses of hosts and bare counts are none of them.
-var national = []*regexp.Regexp{
-	regexp.MustCompile(`\(0?` + digit + `{2,5}\)[ -]?` + digit + `{3,5}[ -]?` + digit + `{2,6}`),
-	regexp.MustCompile(`\b00[1-9]` + digit + `(?:[ -]?` + digit + `){7,13}`),
-	regexp.MustCompile(`\b0` + digit + `{1,4}[ /-]` + digit + `{3,}(?:[ -]?` + digit + `{2,}){0,4}`),
-	regexp.MustCompile(`\b[2-9]` + digit + `{2}[ .-]` + digit + `{3}[ .-]` + digit + `{4}`),
-	regexp.MustCompile(`[1\x{ff11}][3-9\x{ff13}-\x{ff19}]` + digit + `{9}|1[3-9]` + digit + `[ -]` + digit + `{4}[ -]` + digit + `{4}`),
+var national = []struct {
+	re                   *regexp.Regexp
+	digits, between      int // at least
+	bracket, zero, zeros bool
+}{
+	{re: regexp.MustCompile(`\(0?` + digit + `{2,5}\)[ -]?` + digit + `{3,5}[ -]?` + digit + `{2,6}`), digits: 7, between: 2, bracket: true},
+	{re: regexp.MustCompile(`\b00[1-9]` + digit + `(?:[ -]?` + digit + `){7,13}`), digits: 11, zeros: true},
+	{re: regexp.MustCompile(`\b0` + digit + `{1,4}[ /-]` + digit + `{3,}(?:[ -]?` + digit + `{2,}){0,4}`), digits: 7, between: 1, zero: true},
+	{re: regexp.MustCompile(`\b[2-9]` + digit + `{2}[ .-]` + digit + `{3}[ .-]` + digit + `{4}`), digits: 10, between: 2},
+	{re: regexp.MustCompile(`[1\x{ff11}][3-9\x{ff13}-\x{ff19}]` + digit + `{9}|1[3-9]` + digit + `[ -]` + digit + `{4}[ -]` + digit + `{4}`), digits: 11},
 }
 
 func maskPhones(s string, re *regexp.Regexp, before, after rune) string {
