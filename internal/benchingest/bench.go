@@ -19,6 +19,7 @@ type bench struct {
 	only, engine, profile string
 	collector, record     string
 	sweep                 bool
+	outage                time.Duration
 }
 
 // settle is how long the database is watched after a run, at least, and settleMax at most: what it merges then is on the
@@ -43,7 +44,14 @@ func (b *bench) run(ctx context.Context) error {
 			continue
 		}
 		w.Spans = b.spans
-		if err := b.workload(ctx, w, addr, lib); err != nil {
+		measure := b.workload
+		switch {
+		case b.outage > 0:
+			measure = b.stopped
+		case w.Poison > 0:
+			measure = b.poisoned
+		}
+		if err := measure(ctx, w, addr, lib); err != nil {
 			return fmt.Errorf("workload %s: %w", w.Name, err)
 		}
 	}
@@ -134,6 +142,9 @@ func (b *bench) ingest(ctx context.Context, c config, t truth, lib string, i int
 	after, peak := processCPU(engine.Pid())
 	r.DatabaseCPU, r.DatabasePeak = after-before, peak
 	if err := compare(ctx, engine.URL(), t); err != nil {
+		return r, err
+	}
+	if err := compareLetters(ctx, engine.URL(), c.Letters); err != nil {
 		return r, err
 	}
 	rows, err := query(ctx, engine.URL(), "SELECT toString(countIf(marker = 0)), toString(countIf(marker = 1)) FROM cells")

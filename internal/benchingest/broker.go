@@ -94,18 +94,24 @@ func fill(ctx context.Context, addr string, w workload) (c config, t truth, byte
 	start := time.Now().Add(-time.Minute - time.Duration(float64(w.Spans)/w.Rate*float64(time.Second)))
 	g := newWorld(w, start.Truncate(10*time.Second).UnixNano())
 	producer := client.NewProducer()
+	poison, n := newPoisoner(), 0
 	const perBatch = 4
 	for p := 0; g.more(); p = (p + 1) % partitions {
 		var recs []kafka.Record
 		for len(recs) < perBatch && g.more() {
 			recs = append(recs, kafka.Record{Value: g.message(), Time: time.Unix(0, g.at()).Add(3 * time.Second).UTC()})
 			bytes += int64(len(recs[len(recs)-1].Value))
+			if n++; w.Poison > 0 && n%w.Poison == 0 {
+				last := recs[len(recs)-1]
+				recs = append(recs, kafka.Record{Value: poison.next(last.Value, g.at()), Time: last.Time})
+			}
 		}
 		if err := producer.Produce(ctx, c.Topic, int32(p), recs...); err != nil {
 			return c, nil, 0, fmt.Errorf("produce: %w", err)
 		}
 		c.Ends[p] += int64(len(recs))
 	}
+	c.Letters = poison.letters
 	for _, n := range g.truth {
 		c.Failed += n.Failed
 	}

@@ -84,7 +84,7 @@ func runIngest(ctx context.Context, c config) (r result, err error) {
 	}()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Minute); ; <-tick.C {
+	for deadline := time.Now().Add(10*time.Minute + c.Patience); ; <-tick.C {
 		h := loop.Health()
 		at := int64(0)
 		for _, ph := range h.Partitions {

@@ -43,7 +43,8 @@ func run(ctx context.Context) error {
 	var b bench
 	flag.IntVar(&b.spans, "n", 2_000_000, "spans of each workload")
 	flag.IntVar(&b.runs, "runs", 5, "runs of each reader, of which the median counts")
-	flag.StringVar(&b.only, "workload", "", "one workload only: live, sparse or cells")
+	flag.StringVar(&b.only, "workload", "", "one workload only: live, sparse, cells or poison")
+	flag.DurationVar(&b.outage, "outage", 0, "instead of the above, stop ClickHouse for so long and report memory")
 	flag.StringVar(&b.engine, "chlocal", "bin/chlocal", "the program chlocal")
 	flag.StringVar(&b.profile, "cpuprofile", "", "write the ingest process's CPU profile here")
 	flag.StringVar(&b.collector, "collector", "", "run this OpenTelemetry Collector on the same spans too (make senders builds bin/senders/collector)")

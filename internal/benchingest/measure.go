@@ -17,7 +17,9 @@ type config struct {
 	Topic, Group                string
 	Ends                        []int64 // of the partitions
 	Spans, Failed               int64
-	Profile                     string // where the ingest process writes its CPU profile, "" for none
+	Letters                     map[string]int64 // dead letters by reason
+	Patience                    time.Duration    // how much longer ingest may take
+	Profile                     string           // where the ingest process writes its CPU profile, "" for none
 }
 
 // result is what one run of one process cost.

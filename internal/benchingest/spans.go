@@ -19,14 +19,17 @@ type workload struct {
 	Rate     float64 // spans a second of event time
 	Failing  float64 // share
 	Message  int     // spans of one
+	Poison   int     // one broken record for so many, 0 for none
 }
 
 // workloads are what is measured. Live is a stream that is as dense as the machine is fast, sparse the same spans of a
-// slower world, so that a batch holds few spans a row; cells has about 20,000 active cells a bucket.
+// slower world, so that a batch holds few spans a row; cells has about 20,000 active cells a bucket; poison is live with
+// broken records between.
 var workloads = []workload{
 	{Name: "live", Services: 30, Routes: 400, Skewed: true, Rate: 200_000, Failing: 0.003, Message: 300},
 	{Name: "sparse", Services: 30, Routes: 400, Skewed: true, Rate: 5_000, Failing: 0.003, Message: 300},
 	{Name: "cells", Services: 30, Routes: 3600, Rate: 200_000, Failing: 0.003, Message: 300},
+	{Name: "poison", Services: 30, Routes: 400, Skewed: true, Rate: 200_000, Failing: 0.003, Message: 300, Poison: 100},
 }
 
 // pathKey is what the truth is kept by.
