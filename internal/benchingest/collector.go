@@ -30,11 +30,11 @@ type setting struct {
 }
 
 // settings were found by trying. Every one of them gives the Collector large inserts and room to collect them in, as its
-// exporter's documentation advises; what is left to choose hardly matters.
+// exporter's documentation advises; what is left to choose hardly matters. The first cost least.
 var settings = []setting{
-	{name: "tuned", compress: "lz4", consumers: 2, spans: 50_000, records: 100},
-	{name: "GOGC 400", gogc: "400", compress: "lz4", consumers: 2, spans: 50_000, records: 100},
 	{name: "uncompressed", compress: "none", consumers: 2, spans: 50_000, records: 100},
+	{name: "lz4", compress: "lz4", consumers: 2, spans: 50_000, records: 100},
+	{name: "GOGC 400", gogc: "400", compress: "lz4", consumers: 2, spans: 50_000, records: 100},
 	{name: "one consumer", compress: "lz4", consumers: 1, spans: 50_000, records: 100},
 	{name: "large inserts", compress: "lz4", consumers: 2, spans: 100_000, records: 250},
 	{name: "GOGC 400, large inserts, uncompressed", gogc: "400", compress: "none", consumers: 2, spans: 100_000, records: 250},

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -27,9 +29,10 @@ service:
 `
 
 // collector starts one and gives the address of its receiver.
-func collector(t *testing.T, at *tocsin) (url string) {
+func collector(t *testing.T, config func(address string) string) (url string) {
+	t.Helper()
 	address := freeAddress(t)
-	p := start(t, program(t, "collector"), "--config", file(t, "collector.yaml", fmt.Sprintf(collectorConfig, address, at.kafka)))
+	p := start(t, program(t, "collector"), "--config", file(t, "collector.yaml", config(address)))
 	p.says("Everything is ready")
 	return "http://" + address
 }
@@ -63,6 +66,13 @@ func post(t *testing.T, url string, body object) {
 // truth counts by service, operation, access and region: successes, failures, rejected.
 type truth map[[4]string]*[3]int
 
+func (w truth) add(key [4]string, outcome, n int) {
+	if w[key] == nil {
+		w[key] = &[3]int{}
+	}
+	w[key][outcome] += n
+}
+
 func (w truth) rows() string {
 	var out []string
 	for k, n := range w {
@@ -78,48 +88,76 @@ const countedCells = `SELECT k.service, k.operation, k.access, k.attributes['reg
 // Spans that an application sends to a Collector are counted as they were made, by way of both encodings.
 func TestCollectorSpans(t *testing.T) {
 	program(t, "collector")
-	const p = "topic: %s\nstream: requests\ndecoder: %s\nattributes: {region: [cloud.region]}\n"
-	at := install(t, map[string]string{"proto": fmt.Sprintf(p, "spans_proto", "otlp_proto"), "json": fmt.Sprintf(p, "spans_json", "otlp_json")})
-	url := collector(t, at)
-	now := time.Now()
-	want := truth{}
-	id := 0
-	for range 20 { // requests
-		var resources []object
-		for s, service := range []string{"checkout", "payments", "search"} {
-			region := []string{"eu-west-1", "us-east-1"}[id%2]
-			var spans []object
-			for i := range 25 {
-				id++
-				route, method, status := fmt.Sprintf("/api/v1/things%d/{id}", i%3), []string{"GET", "POST"}[i%2], []string{"200", "503", "404", "200", "201"}[(id+s)%5]
-				begin := now.Add(-time.Duration(id%90) * time.Second).UnixNano()
-				span := object{
-					"traceId": fmt.Sprintf("%032x", id), "spanId": fmt.Sprintf("%016x", id), "name": method + " " + route, "kind": 2,
-					"startTimeUnixNano": fmt.Sprint(begin), "endTimeUnixNano": fmt.Sprint(begin + 7e6),
-					"attributes": append(attributes("http.request.method", method, "http.route", route), object{"key": "http.response.status_code", "value": object{"intValue": status}}),
-					"status":     object{},
-				}
-				if status == "503" {
-					span["status"] = object{"code": 2, "message": "no upstream"}
-				}
-				client := object{"traceId": fmt.Sprintf("%032x", id), "spanId": fmt.Sprintf("%016x", id<<32), "name": "SELECT", "kind": 3, "startTimeUnixNano": fmt.Sprint(begin), "endTimeUnixNano": fmt.Sprint(begin + 1e6)}
-				spans = append(spans, span, client) // a call to a database is no request
-				key := [4]string{service, route, map[string]string{"GET": "read", "POST": "write"}[method], region}
-				if want[key] == nil {
-					want[key] = &[3]int{}
-				}
-				want[key][map[byte]int{'2': 0, '5': 1, '4': 2}[status[0]]]++
-			}
-			resources = append(resources, object{"resource": object{"attributes": attributes("service.name", service, "cloud.region", region)}, "scopeSpans": []object{{"spans": spans}}})
-		}
-		post(t, url+"/v1/traces", object{"resourceSpans": resources})
-	}
+	at := install(t, map[string]string{"proto": fmt.Sprintf(spanPipeline, "spans_proto", "otlp_proto"), "json": fmt.Sprintf(spanPipeline, "spans_json", "otlp_json")})
+	want := sendSpans(t, collector(t, func(address string) string { return fmt.Sprintf(collectorConfig, address, at.kafka) }))
 	for _, topic := range []string{"spans_proto", "spans_json"} {
 		at.stored(t, fmt.Sprintf(countedCells, topic), want.rows())
 	}
 	// A failure can be looked up by its trace, whichever way it came.
 	at.stored(t, `SELECT countIf(length(s.trace_id) != 32 OR s.trace_id NOT LIKE '00000000000000000000%'), uniqExact(topic)
 		FROM (SELECT topic, arrayJoin(samples) AS s FROM cells WHERE marker = 0)`, "0\t2")
+}
+
+// The Collector takes the configuration that the documentation recommends, and all spans arrive, many to a record.
+func TestCollectorAsDocumented(t *testing.T) {
+	program(t, "collector")
+	page, err := os.ReadFile("../../docs/ingest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<!-- the Collector of internal/senderstest -->\n```text\n")
+	documented, _, found := strings.Cut(rest, "\n```\n")
+	if !found {
+		t.Fatal("docs/ingest.md has no configuration of a Collector")
+	}
+	at := install(t, map[string]string{"telemetry": fmt.Sprintf(spanPipeline, "otlp_spans", "otlp_proto")})
+	want := sendSpans(t, collector(t, func(address string) string {
+		return strings.NewReplacer("0.0.0.0:4318", address, "kafka.example.com:9092", at.kafka).Replace(documented) + "\n  telemetry: {metrics: {level: none}}\n"
+	}))
+	at.stored(t, fmt.Sprintf(countedCells, "otlp_spans"), want.rows())
+	at.stored(t, "SELECT sum(marker_records) <= 10, sum(marker_rejected) FROM cells WHERE marker = 1", "1\t0") // 3000 spans
+}
+
+const spanPipeline = "topic: %s\nstream: requests\ndecoder: %s\nattributes: {region: [cloud.region]}\n"
+
+// sendSpans sends twenty requests of an application's exporter, and says what they are.
+func sendSpans(t *testing.T, url string) truth {
+	t.Helper()
+	now := time.Now()
+	want := truth{}
+	id := 0
+	for range 20 {
+		var resources []object
+		for _, service := range []string{"checkout", "payments", "search"} {
+			region := []string{"eu-west-1", "us-east-1"}[id%2]
+			var spans []object
+			for i := range 25 {
+				id++
+				route, method, status := fmt.Sprintf("/api/v1/things/{id}/part-%c", 'a'+i%3), []string{"GET", "POST"}[i%2], []string{"200", "503", "404", "200", "201"}[id%5]
+				ids := object{"traceId": fmt.Sprintf("%032x", id), "kind": 2, "status": object{}}
+				begin := now.Add(-time.Duration(id%90) * time.Second).UnixNano()
+				span := with(ids, object{"spanId": fmt.Sprintf("%016x", id), "name": method + " " + route,
+					"startTimeUnixNano": fmt.Sprint(begin), "endTimeUnixNano": fmt.Sprint(begin + 7e6),
+					"attributes": append(attributes("http.request.method", method, "http.route", route), object{"key": "http.response.status_code", "value": object{"intValue": status}})})
+				if status == "503" {
+					span["status"] = object{"code": 2, "message": "no upstream"}
+				}
+				// A call to a database is no request.
+				spans = append(spans, span, with(ids, object{"spanId": fmt.Sprintf("%016x", id<<32), "name": "SELECT", "kind": 3,
+					"startTimeUnixNano": fmt.Sprint(begin), "endTimeUnixNano": fmt.Sprint(begin + 1e6)}))
+				want.add([4]string{service, route, map[string]string{"GET": "read", "POST": "write"}[method], region}, map[byte]int{'2': 0, '5': 1, '4': 2}[status[0]], 1)
+			}
+			resources = append(resources, object{"resource": object{"attributes": attributes("service.name", service, "cloud.region", region)}, "scopeSpans": []object{{"spans": spans}}})
+		}
+		post(t, url+"/v1/traces", object{"resourceSpans": resources})
+	}
+	return want
+}
+
+func with(o, more object) object {
+	o = maps.Clone(o)
+	maps.Copy(o, more)
+	return o
 }
 
 // Histograms of durations by status code, cumulative as SDKs make them, become requests behind the Collector's
@@ -130,7 +168,7 @@ func TestCollectorMetrics(t *testing.T) {
 		"proto": "topic: metrics_proto\nstream: requests\ndecoder: otlp_metrics_proto\nattributes: {region: [cloud.region]}\n",
 		"json":  "topic: metrics_json\nstream: gauges\ndecoder: otlp_metrics_json\nmetrics: [\"db.client.connection*\"]\n",
 	})
-	url := collector(t, at)
+	url := collector(t, func(address string) string { return fmt.Sprintf(collectorConfig, address, at.kafka) })
 	began := time.Now().Add(-time.Minute)
 	stamp := func(d time.Duration) string { return fmt.Sprint(began.Add(d).UnixNano()) }
 	want := truth{}
@@ -147,11 +185,7 @@ func TestCollectorMetrics(t *testing.T) {
 				if round == 0 {
 					continue // with initial_value: drop, the first total says nothing of when it came to be
 				}
-				key := [4]string{"payments", route, "write", "eu-west-1"}
-				if want[key] == nil {
-					want[key] = &[3]int{}
-				}
-				want[key][s] += 100*r + 10*s + 7
+				want.add([4]string{"payments", route, "write", "eu-west-1"}, s, 100*r+10*s+7)
 			}
 		}
 		post(t, url+"/v1/metrics", object{"resourceMetrics": []object{{
