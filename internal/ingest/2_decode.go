@@ -224,8 +224,10 @@ func (p *partition) decode(context.Context) error {
 		p.records = p.records[1:]
 		p.loop.clock.Observe(rec.Time)
 		b.record(rec)
+		counted := len(b.times)
 		p.reader.ReadShaped(rec, b.readAt, b.onShapes, b.onEvent, b.onLetter)
 		b.rejected += uint64(p.reader.Rejected())
+		b.delay(rec.Time, counted)
 	}
 	p.finished()
 	switch {

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -67,6 +66,9 @@ type batch struct {
 	size        int // rough memory of the rows
 	read        int // bytes of records
 
+	delays  []int64 // by which events of its records were late, milliseconds
+	replays bool    // events are as old as they are
+
 	number     uint32 // of the partition's batches, so that places know whose cells they remember
 	late0      int64  // the watermark in Unix nanoseconds
 	maxCounted int64  // the largest event time of those counted by shape
@@ -88,7 +90,7 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 	clear(b.index)
 	*b = batch{stream: p.src.Pipeline.Stream, readAt: readAt.UTC().Truncate(time.Millisecond), watermark: watermark, masker: p.src.Masker,
 		maxRows: p.loop.cfg.MaxRows, maxBytes: p.maxBytes, began: time.Now(), linger: p.loop.lingerNow(),
-		index: b.index, places: b.places, times: b.times[:0], order: b.order, cells: b.cells[:0], spare: b.spare,
+		index: b.index, places: b.places, times: b.times[:0], delays: b.delays[:0], replays: p.src.Pipeline.MaxAge.Std() > replayAge, order: b.order, cells: b.cells[:0], spare: b.spare,
 		number: p.batches, onEvent: b.onEvent, onShapes: b.onShapes, onLetter: b.onLetter}
 	b.late0 = nanosOf(watermark)
 	return b
@@ -241,23 +243,6 @@ func (b *batch) release() {
 	}
 	b.spare = b.spare[:min(len(b.spare), maxSpareRests)]
 	b.points, b.gauges, b.tickets, b.changes, b.alerts, b.letters = nil, nil, nil, nil, nil, nil
-}
-
-// newWatermark is the 99th percentile of the event times, so that a fast clock among many closes nobody's bucket; never
-// above the records' own timestamps, so that one alone does not either; never back.
-func (b *batch) newWatermark() time.Time {
-	n := len(b.times)
-	if n == 0 || b.maxRecord.IsZero() {
-		return b.watermark
-	}
-	w := time.UnixMilli(nth(b.times, int(math.Ceil(0.99*float64(n)))-1)).UTC()
-	if w.After(b.maxRecord) {
-		w = b.maxRecord.UTC().Truncate(time.Millisecond)
-	}
-	if w.Before(b.watermark) {
-		return b.watermark
-	}
-	return w
 }
 
 // maskSamples takes secrets out of the error texts of samples. Few texts repeat often.

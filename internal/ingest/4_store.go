@@ -28,6 +28,7 @@ func (p *partition) store(ctx context.Context) error {
 	if batch.Marker.Watermark.After(p.watermark) { // a replayed range may be behind later heartbeats
 		p.watermark = batch.Marker.Watermark
 	}
+	p.lookForLate(b)
 	b.release()
 	p.open, p.spare, p.batch = true, b, nil
 	p.signOfLife(batch.Marker.Watermark)

@@ -32,6 +32,7 @@ type PartitionHealth struct {
 	LastStored   time.Time     `json:"last_stored"` // when a batch or heartbeat was stored, zero if not yet
 	BlockedSince time.Time     `json:"blocked_since"`
 	LastError    string        `json:"last_error,omitempty"`
+	LateServices []string      `json:"late_services,omitempty"` // whose events usually come later than anybody waits
 }
 
 // NoticeKind says what a notice is about; also the label of a metric.
@@ -42,10 +43,11 @@ const (
 	NoticeGap   NoticeKind = "gap"   // records were deleted before they were read
 	NoticeAnew  NoticeKind = "anew"  // the topic was made anew
 	NoticeMoved NoticeKind = "moved" // lock and ledger differed, the ledger was followed
+	NoticeLate  NoticeKind = "late"  // a service's events usually come later than anybody waits
 )
 
 // NoticeKinds is the closed set.
-var NoticeKinds = []NoticeKind{NoticeGap, NoticeAnew, NoticeMoved}
+var NoticeKinds = []NoticeKind{NoticeGap, NoticeAnew, NoticeMoved, NoticeLate}
 
 // Notice is something that somebody should know of, a self-finding.
 type Notice struct {

@@ -48,6 +48,7 @@ type partition struct {
 	beat        time.Time // last heartbeat, monotonic
 	beatClock   time.Time // and on the ingest clock
 	fetchFailed int
+	late        lateness
 	lookedAt    time.Time // when the log was last seen to be the one that it was, monotonic
 }
 

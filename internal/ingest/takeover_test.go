@@ -11,6 +11,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/ingest/ingesttest"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 // ranges are the stored ranges in order, without heartbeats.
@@ -259,6 +260,35 @@ func TestGapInsideAReservedRange(t *testing.T) {
 		if a, b := w2.data()[0].Marker.Gap, w2.data()[1].Marker.Gap; a != 10 || b != 5 {
 			t.Errorf("gaps of %d in the range and %d behind it", a, b)
 		}
+	})
+}
+
+// A deliberate rewind is an entry in the ledger: another reading that begins earlier.
+func TestRewindIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		w.produce("g", 0, 10)
+		r := w.start(1, peace, nil)
+		advance(10 * time.Second)
+		before := r.loop.Health().Partitions[0].Watermark
+		r.process.Kill() // with a reservation that nobody took back
+		<-r.done
+		err := w.store.Client(ingesttest.NewProcess(9, peace, nil)).Insert(t.Context(), &ingest.Batch{Stream: signal.Gauges,
+			Range: ingest.Range{Topic: "g", Incarnation: 1, Start: 4, End: 4}, Marker: ingest.Marker{Heartbeat: true, Watermark: before, Clock: before}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		advance(20 * time.Second)
+		for seed := range uint64(2) { // and it is remembered
+			r = w.start(2+seed, peace, nil)
+			advance(5 * time.Minute) // the lock is another one than the ledger says, which is waited out
+			if got := r.loop.Health().Partitions[0].Watermark; got.Before(before) {
+				t.Errorf("the watermark went back from %s to %s: %+v", before, got, r.loop.Health())
+			}
+			r.stop(t)
+		}
+		expect(t, "ranges", w.ranges(), "0/0-10", "1/4-10")
 	})
 }
 

@@ -1,6 +1,8 @@
 package ingest_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,4 +121,102 @@ func TestRecordsClock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// traffic is a partition of many services, two of which have what tests are about.
+func traffic(t *testing.T, steps int, event func(service string, step int) (delay time.Duration, n int)) (w *world, h ingest.Health) {
+	w = newWorld(t, nil, source(t, "requests", "r", "json", ""))
+	w.kafka.CreateTopic("r", 1)
+	r := w.start(1, peace, nil)
+	for s := range steps {
+		now := time.Now()
+		var lines []byte
+		for _, service := range []string{"a", "b", "c", "odd"} {
+			delay, n := event(service, s)
+			for range n {
+				lines = fmt.Appendf(lines, `{"time":%d,"service":%q,"operation":"o","outcome":"success"}`+"\n", now.Add(-delay).UnixMilli(), service)
+			}
+		}
+		w.kafka.Produce("r", 0, now, lines)
+		advance(250 * time.Millisecond)
+	}
+	h = r.loop.Health()
+	advance(2 * time.Second)
+	r.stop(t)
+	return w, h
+}
+
+func (w *world) counted() (total, late uint64) {
+	for _, b := range w.data() {
+		for i := range b.Cells {
+			c := b.Cells[i].Signal()
+			total += c.Total()
+		}
+		late += b.Marker.Late
+	}
+	return total, late
+}
+
+// A service that is ten minutes late is counted, holds nobody up even where nearly all of a partition is its, and is told.
+func TestLateServiceHoldsNobody(t *testing.T) {
+	for name, n := range map[string]int{"among others": 3, "nearly alone": 400} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, h := traffic(t, 720, func(service string, _ int) (time.Duration, int) {
+					if service == "odd" {
+						return 10 * time.Minute, n
+					}
+					return time.Second, 1
+				})
+				if total, late := w.counted(); total != uint64(720*(n+3)) || late == 0 {
+					t.Errorf("counted %d, %d of them late", total, late)
+				}
+				behind := time.Since(h.Partitions[0].Watermark)
+				if behind > 20*time.Second {
+					t.Errorf("the watermark is %s behind", behind)
+				}
+				told := 0
+				for _, n := range h.Notices {
+					if n.Kind == ingest.NoticeLate && strings.Contains(n.Text, `"odd" is usually 9m5`) || strings.Contains(n.Text, `"odd" is usually 10m`) {
+						told++
+					} else {
+						t.Errorf("notice %+v", n)
+					}
+				}
+				if told != 1 || fmt.Sprint(h.Partitions[0].LateServices) != "[odd]" {
+					t.Errorf("told %d times, late are %v", told, h.Partitions[0].LateServices)
+				}
+			})
+		})
+	}
+}
+
+// A part of the pods has a clock that is 30 s fast, or slow: the watermark is what the others' clocks say, so what comes
+// with the usual delay is not late.
+func TestSkewedPodsCloseNoBuckets(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"fast": -30 * time.Second, "slow": 30 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				usual := func(step int) time.Duration { return time.Duration(4000+step%10*400) * time.Millisecond }
+				w, h := traffic(t, 480, func(service string, step int) (time.Duration, int) {
+					if service == "odd" {
+						return usual(step) + skew, 30
+					}
+					return usual(step), 40
+				})
+				total, _ := w.counted()
+				if want := uint64(480 * 150); total != want {
+					t.Errorf("counted %d, want %d", total, want)
+				}
+				for _, b := range w.data() {
+					if behind := b.Marker.RecordTime.Sub(b.Marker.Watermark); behind < 3900*time.Millisecond {
+						t.Errorf("the watermark is only %s behind the records", behind)
+					}
+				}
+				if behind := time.Since(h.Partitions[0].Watermark); behind > 20*time.Second {
+					t.Errorf("the watermark is %s behind", behind)
+				}
+			})
+		})
+	}
 }
