@@ -21,7 +21,7 @@ import (
 
 // ErrUnavailable is why there is no broker where Java, Maven or the jars cannot be had. Callers say so and go on with the
 // embedded one.
-var ErrUnavailable = errors.New("Apache Kafka cannot be had")
+var ErrUnavailable = errors.New("no Apache Kafka can be had")
 
 const (
 	javaMin         = 17

@@ -17,11 +17,11 @@ const shutdownGrace = 20 * time.Second
 
 // node is one process of the cluster.
 type node struct {
-	id       int
-	dir      string
-	ports    map[Listener]int
-	advertis map[Listener]string
-	command  func() *exec.Cmd
+	id         int
+	dir        string
+	ports      map[Listener]int
+	advertised map[Listener]string
+	command    func() *exec.Cmd
 
 	mu      sync.Mutex
 	log     *os.File
@@ -32,7 +32,7 @@ type node struct {
 
 // told is the address that clients are told.
 func (n *node) told(l Listener) string {
-	if a, ok := n.advertis[l]; ok {
+	if a, ok := n.advertised[l]; ok {
 		return a
 	}
 	return addr(n.ports[l])

@@ -87,7 +87,7 @@ func (c *Cluster) format(ctx context.Context, n *node, flag, conf string) error 
 	args := []string{flag, "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", conf}
 	for _, u := range c.o.Users {
 		if u.Mechanism != MechanismPlain {
-			args = append(args, "--add-scram", fmt.Sprintf(`%s=[name="%s",password="%s"]`, u.Mechanism, u.Name, u.Password))
+			args = append(args, "--add-scram", fmt.Sprintf("%s=[name=%q,password=%q]", u.Mechanism, u.Name, u.Password))
 		}
 	}
 	cmd := c.java(128, args...)
@@ -132,7 +132,7 @@ func (c *Cluster) choosePorts() error {
 		return p
 	}
 	for i := range c.o.Brokers {
-		n := &node{id: i + 1, dir: c.path(fmt.Sprint(i + 1)), ports: map[Listener]int{}, advertis: map[Listener]string{}}
+		n := &node{id: i + 1, dir: c.path(fmt.Sprint(i + 1)), ports: map[Listener]int{}, advertised: map[Listener]string{}}
 		if i == len(saved.Nodes) {
 			saved.Nodes = append(saved.Nodes, map[Listener]int{})
 		}
@@ -141,7 +141,7 @@ func (c *Cluster) choosePorts() error {
 		}
 		saved.Nodes[i] = n.ports
 		for _, l := range c.o.Listeners {
-			n.advertis[l] = c.o.Advertise(n.id, l, addr(n.ports[l]))
+			n.advertised[l] = c.o.Advertise(n.id, l, addr(n.ports[l]))
 		}
 		errs = append(errs, os.MkdirAll(n.dir, 0o755))
 		c.nodes = append(c.nodes, n)
