@@ -116,6 +116,11 @@ func (d *Detector) observeCell(c *signal.Cell, t int64) {
 	s.add(b, c, d.bounds, true)
 	s.addLeaf(b, c)
 	d.prove(s, c, t)
+	for _, r := range d.rules {
+		if x, ok := r.recall.(counter); ok {
+			x.count(s, b, c)
+		}
+	}
 	if c.Key.Attributes != "" {
 		for i, names := range d.slices {
 			if k, ok := narrow(c.Key, names); ok {

@@ -41,6 +41,9 @@ var evaluators = map[string]evaluator{
 	"support":      evalSupport,
 	"saturation":   evalSaturation,
 	"gauge":        evalGauge,
+	"backlog":      evalBacklog,
+	"retries":      evalRetries,
+	"absence":      evalAbsence,
 	"high_impact":  func(*Detector, *compiled, int64, func(verdict)) {},
 }
 

@@ -170,6 +170,10 @@ func (x *tracked) impact() incident.Impact {
 		out.Kind = incident.ImpactLatency
 	case len(x.Members) > 0 && onlySupport(x.Members):
 		out.Kind = incident.ImpactTickets
+	case x.hasKind("absence"):
+		out.Kind = incident.ImpactAbsence
+	case x.hasKind("backlog"):
+		out.Kind = incident.ImpactBacklog
 	}
 	return out
 }

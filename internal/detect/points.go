@@ -117,6 +117,12 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 			if f.Failures >= p.MinFailures && f.Value > share {
 				share, worst = f.Value, f.Explain
 			}
+		case f.Kind == "absence" && f.Key.Service != "":
+			services[f.Key.Service] = true
+		case f.Kind == "absence":
+			if int(f.Value) > dependents { // everybody needs what all have in common
+				dependents, resource = int(f.Value), f.Explain
+			}
 		case f.Kind == "saturation":
 			if now.Sub(f.FiredAt) < forecastStands {
 				continue

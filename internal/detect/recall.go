@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 // recall is what the evaluator of one rule remembers beyond windows and findings. It is made with the detector, belongs to its
@@ -15,9 +16,16 @@ type recall interface {
 
 // recalls has an entry for each kind that remembers something.
 var recalls = map[string]func(*compiled) recall{
-	"gauge":        newWatches,
-	"failure_rate": func(c *compiled) recall { return newHistories(c.Params.(*rule.FailureRate).BurnRates, c.Params.(*rule.FailureRate).Objective) },
-	"latency":      func(c *compiled) recall { return newHistories(c.Params.(*rule.Latency).BurnRates, c.Params.(*rule.Latency).Objective) },
+	"gauge":   newWatches,
+	"backlog": newBacklogs,
+	"retries": newTries,
+	"absence": newPresences,
+	"failure_rate": func(c *compiled) recall {
+		return newHistories(c.Params.(*rule.FailureRate).BurnRates, c.Params.(*rule.FailureRate).Objective)
+	},
+	"latency": func(c *compiled) recall {
+		return newHistories(c.Params.(*rule.Latency).BurnRates, c.Params.(*rule.Latency).Objective)
+	},
 }
 
 // recollections are the memories of all rules by kind and name.
@@ -57,4 +65,9 @@ func (d *Detector) forget() {
 			f.forget(d)
 		}
 	}
+}
+
+// counter is a memory that every cell of a path concerns.
+type counter interface {
+	count(s *series, bucket int64, c *signal.Cell)
 }

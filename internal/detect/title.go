@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -21,4 +22,8 @@ func (x *tracked) onlyUnusual() bool {
 		}
 	}
 	return true
+}
+
+func (x *tracked) hasKind(kind string) bool {
+	return slices.ContainsFunc(x.Members, func(m member) bool { return m.Finding.Kind == kind })
 }

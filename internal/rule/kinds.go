@@ -22,6 +22,9 @@ var Kinds = []Kind{
 	{"support", "tickets of an area exceed what is usual, counted by accounts", exampleSupport, decodeAs[Support]},
 	{"saturation", "a resource is near its limit, or will reach it soon", exampleSaturation, decodeAs[Saturation]},
 	{"gauge", "a gauge departs from what is usual for it at this time, either way", exampleGauge, decodeAs[Gauge]},
+	{"absence", "a service or path that has traffic at this hour of the week falls silent", exampleAbsence, decodeAs[Absence]},
+	{"backlog", "waiting work grows past what is usual; ends when it is drained", exampleBacklog, decodeAs[Backlog]},
+	{"retries", "requests are tried again and again, or come several times as often as usual", exampleRetries, decodeAs[Retries]},
 	{"high_impact", "the evidence of all sources together is worth waking somebody", exampleHighImpact, decodeAs[HighImpact]},
 }
 

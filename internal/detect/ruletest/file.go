@@ -43,6 +43,7 @@ type line struct {
 	Rejected  rule.Share          `yaml:"rejected"`
 	Throttled rule.Share          `yaml:"throttled"`
 	Accounts  int                 `yaml:"accounts"` // distinct accounts of failures or tickets; 10 if left out
+	Retried   rule.Share          `yaml:"retried"`  // part of the requests that are not a first try
 	Latency   strictyaml.Duration `yaml:"latency"`  // of SlowShare of the requests; the others take 50 ms
 	SlowShare rule.Share          `yaml:"slow"`
 	Attrs     map[string]string   `yaml:"attributes"`

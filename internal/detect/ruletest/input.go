@@ -79,6 +79,7 @@ func (l *line) feedChange(in *detect.Inputs, start time.Time, b time.Duration) {
 // fractions carries what is less than one request over to the next bucket.
 type fractions struct {
 	total, slow float64
+	retried     float64
 	outcomes    [signal.NumOutcomes]float64
 	account     int
 }
@@ -100,6 +101,7 @@ func (l *line) cell(at time.Time, f *fractions) signal.Cell {
 		c.Outcomes[o] = min(take(&f.outcomes[o], n*share), total)
 	}
 	c.Outcomes[signal.Success] = total - min(total, c.Outcomes[signal.Failure]+c.Outcomes[signal.Rejected]+c.Outcomes[signal.Throttled])
+	c.Retries = min(take(&f.retried, n*float64(l.Retried)), total)
 	slow := min(take(&f.slow, n*float64(l.SlowShare)), total)
 	c.Latency.Add(l.Latency.Std(), slow)
 	c.Latency.Add(50*time.Millisecond, total-slow)

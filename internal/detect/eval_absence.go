@@ -1,0 +1,313 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+const (
+	bucketsAnHour = int64(time.Hour / signal.BucketSize)
+	presenceHours = 15 * 24 // two weeks and a day, by hours
+	hoursADay     = 24
+	hoursAWeek    = 7 * 24
+	// youngFactor: where the hour has no past, only the last hour speaks, and has to say more.
+	youngFactor = 3
+	// silentPart of all that have traffic now, and at least silentMany of them, falling silent together is a lack of data.
+	silentPart = 0.5
+	silentMany = 3
+	maxPresent = 100_000
+)
+
+// telemetryResource is what a finding is about when nothing comes from anywhere.
+const telemetryResource = "telemetry/requests"
+
+// presences are what one rule of kind absence knows of its services or paths.
+type presences struct {
+	by map[signal.Path]*presence
+}
+
+// presence is how much traffic one service or path has, by hour, and how long its pauses are.
+type presence struct {
+	last  int64   // newest bucket with requests
+	rate  float64 // requests a bucket in the hour up to the newest
+	gap   float64 // its longest pause in buckets, halved in a week
+	hour  int64   // hours before this one are known
+	born  int64
+	hours [presenceHours]float32 // requests, by hour; negative where not known
+}
+
+// quietOne is a key with what is expected of it.
+type quietOne struct {
+	path     signal.Path
+	p        *presence
+	members  []*series
+	expected float64 // requests since it fell silent
+	rate     float64 // a bucket
+	young    bool
+}
+
+func newPresences(*compiled) recall { return &presences{by: map[signal.Path]*presence{}} }
+
+// evalAbsence judges each service or path that has a past. A count needs all of the data, so nothing is judged while any is missing.
+func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
+	p, ps := r.Params.(*rule.Absence), r.recall.(*presences)
+	if d.partial(signal.Requests) {
+		return
+	}
+	least := buckets(p.SilentFor.Std())
+	var keys []quietOne
+	busy, silent := 0, 0
+	for _, k := range ps.gather(d, p) {
+		k.p.see(k.members, t)
+		if t-k.p.last > buckets(usualAfter) {
+			continue // that it is silent is how it is
+		}
+		k.expected, k.rate, k.young = k.p.expect(t)
+		if k.rate*float64(least) >= p.Expected {
+			busy++
+			if t-1-k.p.last >= least/2 {
+				silent++
+			}
+		}
+		keys = append(keys, k)
+	}
+	all := silent >= silentMany && float64(silent) > silentPart*float64(busy)
+	ps.yieldAll(r, all, silent, busy, t, yield)
+	if all {
+		return // what was found before is unknown now
+	}
+	for _, k := range keys {
+		gap := t - 1 - k.p.last
+		need := p.Expected
+		if k.young {
+			need *= youngFactor
+		}
+		abnormal := gap >= least && float64(gap) >= 2*k.p.gap && k.expected >= need
+		key := incident.FindingKey{Rule: r.Alert, Service: k.path.Service}
+		if p.Per == "path" {
+			key = pathKey(r.Alert, signal.Key{Path: k.path})
+		}
+		if !abnormal && r.active[key] == nil {
+			continue
+		}
+		yield(verdict{
+			key: key, abnormal: abnormal, value: spanOf(gap).Seconds(), stream: signal.Requests,
+			explain: func() string { return explainAbsence(&key, &k, gap, abnormal) },
+		})
+	}
+}
+
+// yieldAll reports that nearly everything is silent.
+func (ps *presences) yieldAll(r *compiled, all bool, silent, busy int, t int64, yield func(verdict)) {
+	key := incident.FindingKey{Rule: r.Alert, Resource: telemetryResource}
+	if !all && r.active[key] == nil {
+		return
+	}
+	yield(verdict{
+		key: key, abnormal: all, value: float64(silent), stream: signal.Requests,
+		explain: func() string {
+			if !all {
+				return "requests come again"
+			}
+			return fmt.Sprintf("%d of %d that have traffic at this hour are silent: telemetry is missing, or all is down; nothing about them is known", silent, busy)
+		},
+	})
+}
+
+func explainAbsence(key *incident.FindingKey, k *quietOne, gap int64, abnormal bool) string {
+	name := key.Service
+	if key.Operation != "" {
+		name += " " + key.Operation + " " + key.Access + "s"
+	}
+	if !abnormal {
+		return name + " has traffic again"
+	}
+	return fmt.Sprintf("%s silent for %s; about %.0f requests were expected by what is usual at this hour", name, shortDuration(spanOf(gap)), k.expected)
+}
+
+// gather unites the series of each key, in order.
+func (ps *presences) gather(d *Detector, p *rule.Absence) (out []quietOne) {
+	for _, s := range d.paths.order {
+		if !p.Match.Matches(s.key.Path, s.area) {
+			continue
+		}
+		path := s.key.Path
+		if p.Per == "service" {
+			path = signal.Path{Service: path.Service}
+		}
+		if n := len(out); n > 0 && out[n-1].path == path {
+			out[n-1].members = append(out[n-1].members, s)
+			continue
+		}
+		x := ps.present(path)
+		if x == nil {
+			continue
+		}
+		out = append(out, quietOne{path: path, p: x, members: []*series{s}})
+	}
+	return out
+}
+
+// present finds or makes what is known of a key; nil past the limit.
+func (ps *presences) present(path signal.Path) *presence {
+	x := ps.by[path]
+	if x == nil && len(ps.by) < maxPresent {
+		x = &presence{}
+		for i := range x.hours {
+			x.hours[i] = -1
+		}
+		ps.by[path] = x
+	}
+	return x
+}
+
+// see takes in what came since the last evaluation.
+func (p *presence) see(members []*series, t int64) {
+	last := p.last
+	for _, s := range members {
+		last = max(last, s.last)
+	}
+	if p.last == 0 {
+		p.last, p.born, p.hour = last, last, floorDiv(last, bucketsAnHour)+1 // the hour in which it began is not whole
+	}
+	// An hour's pause is no habit yet: what is found once must not hide the next time.
+	if gap := float64(last - p.last); gap > p.gap && gap < float64(bucketsAnHour) {
+		p.gap = gap
+	}
+	if last > p.last || p.rate == 0 {
+		p.rate = 0
+		for _, s := range members {
+			p.rate += float64(s.total(last+1-bucketsAnHour, last+1)) / float64(min(bucketsAnHour, last+1-p.born))
+		}
+	}
+	p.last = last
+	for now := floorDiv(t, bucketsAnHour); p.hour < now; p.hour++ {
+		var n uint64
+		if p.hour < now-1 {
+			*p.at(p.hour) = -1 // too long ago to be counted
+			continue
+		}
+		for _, s := range members {
+			n += s.total(p.hour*bucketsAnHour, (p.hour+1)*bucketsAnHour)
+		}
+		*p.at(p.hour) = float32(n)
+		p.gap *= math.Pow(0.5, 1.0/hoursAWeek)
+	}
+}
+
+// total counts requests of any outcome.
+func (s *series) total(from, to int64) (n uint64) {
+	c := s.sum(from, to, -1)
+	for _, v := range c.outcomes {
+		n += v
+	}
+	return n
+}
+
+func (p *presence) at(hour int64) *float32 {
+	return &p.hours[((hour%presenceHours)+presenceHours)%presenceHours]
+}
+
+// expect is how many requests should have come since the last, and how many come in a bucket at this hour.
+func (p *presence) expect(t int64) (since, rate float64, young bool) {
+	usual := func(hour int64) float64 {
+		v, known := p.usual(hour)
+		if !known {
+			young = true
+			return p.rate
+		}
+		return v / float64(bucketsAnHour)
+	}
+	for b := p.last + 1; b < t; {
+		hour := floorDiv(b, bucketsAnHour)
+		end := min(t, (hour+1)*bucketsAnHour)
+		since += usual(hour) * float64(end-b)
+		b = end
+	}
+	return since, usual(floorDiv(t-1, bucketsAnHour)), young
+}
+
+// usual is the least that an hour of the week had in the last two weeks, or before a week is over that hour on the last two days.
+func (p *presence) usual(hour int64) (v float64, known bool) {
+	for _, back := range [][2]int64{{hoursAWeek, 2 * hoursAWeek}, {hoursADay, 2 * hoursADay}} {
+		if few, _, ok := p.range2(hour, back); ok {
+			return few, true
+		}
+	}
+	return 0, false
+}
+
+// most is the other end of that: it takes both weeks and days, since one quiet week makes no rule.
+func (p *presence) most(hour int64) (v float64, known bool) {
+	for _, back := range [][2]int64{{hoursAWeek, 2 * hoursAWeek}, {hoursADay, 2 * hoursADay}} {
+		if _, many, ok := p.range2(hour, back); ok {
+			v, known = max(v, many), true
+		}
+	}
+	return v, known
+}
+
+// range2 is the least and the most of two hours of the past.
+func (p *presence) range2(hour int64, back [2]int64) (few, many float64, known bool) {
+	few = math.Inf(1)
+	for _, b := range back {
+		if h := hour - b; h < p.hour && h > p.hour-presenceHours && h >= floorDiv(p.born, bucketsAnHour) && *p.at(h) >= 0 {
+			few, many, known = min(few, float64(*p.at(h))), max(many, float64(*p.at(h))), true
+		}
+	}
+	return few, many, known
+}
+
+func (ps *presences) forget(d *Detector) {
+	alive := map[signal.Path]bool{}
+	for _, s := range d.paths.order {
+		alive[s.key.Path], alive[signal.Path{Service: s.key.Service}] = true, true
+	}
+	for k := range ps.by {
+		if !alive[k] {
+			delete(ps.by, k)
+		}
+	}
+}
+
+func (ps *presences) save() ([]byte, error) {
+	keys := make([]signal.Path, 0, len(ps.by))
+	for k := range ps.by {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, signal.Path.Compare)
+	var w packer
+	w.uint(uint64(len(keys)))
+	for _, k := range keys {
+		p := ps.by[k]
+		w.key(signal.Key{Path: k})
+		w.int(p.last)
+		w.float(p.rate)
+		w.float(p.gap)
+		w.int(p.hour)
+		w.int(p.born)
+		for _, v := range p.hours {
+			w.int(int64(v)) // counts, whole by nature
+		}
+	}
+	return w.b, nil
+}
+
+func (ps *presences) load(data []byte) error {
+	r := unpacker{b: data}
+	for range r.len() {
+		k, p := r.key(), &presence{}
+		p.last, p.rate, p.gap, p.hour, p.born = r.int(), r.float(), r.float(), r.int(), r.int()
+		for i := range p.hours {
+			p.hours[i] = float32(r.int())
+		}
+		ps.by[k.Path] = p
+	}
+	return r.err
+}

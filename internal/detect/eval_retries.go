@@ -1,0 +1,193 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+const (
+	retryBuckets = int64(rule.MaxRetryWindow / signal.BucketSize)
+	// retryDelay keeps the newest buckets out of what is usual.
+	retryDelay = retryBuckets / 2
+	maxTries   = 100_000 // paths that one rule keeps
+)
+
+// retryDecay halves the weight of a bucket in a day.
+var retryDecay = math.Pow(0.5, 1.0/(24*float64(bucketsAnHour)))
+
+// tries are what one rule of kind retries knows of its paths: windows do not tell tries apart.
+type tries struct {
+	match     *rule.PathMatch
+	by        map[signal.Path]*tried
+	presences // of how much traffic is usual
+}
+
+// tried is one path: the last buckets, by their number modulo the ring's length, and what is usual.
+type tried struct {
+	to      int64 // the newest bucket in the ring
+	n, re   [retryBuckets]uint32
+	learned int64 // buckets up to here are usual
+	usualN  float64
+	usualRe float64
+}
+
+func newTries(c *compiled) recall {
+	return &tries{match: &c.Params.(*rule.Retries).Match, by: map[signal.Path]*tried{}, presences: presences{by: map[signal.Path]*presence{}}}
+}
+
+// count takes in a cell.
+func (ts *tries) count(s *series, bucket int64, c *signal.Cell) {
+	if !ts.match.Matches(s.key.Path, s.area) {
+		return
+	}
+	x := ts.by[s.key.Path]
+	if x == nil {
+		if len(ts.by) >= maxTries {
+			return
+		}
+		x = &tried{to: bucket - 1, learned: bucket - 1}
+		ts.by[s.key.Path] = x
+	}
+	x.advance(bucket)
+	if i := retryPlace(bucket); bucket > x.to-retryBuckets {
+		x.n[i], x.re[i] = clip32(uint64(x.n[i])+c.Total()), clip32(uint64(x.re[i])+c.Retries)
+	}
+}
+
+func retryPlace(b int64) int { return int(((b % retryBuckets) + retryBuckets) % retryBuckets) }
+
+func (x *tried) advance(bucket int64) {
+	if bucket > x.to+retryBuckets {
+		x.to = bucket - retryBuckets
+	}
+	for x.to < bucket {
+		x.to++
+		i := retryPlace(x.to)
+		x.n[i], x.re[i] = 0, 0
+	}
+}
+
+func (x *tried) sum(t, window int64) (n, re uint64) {
+	for b := max(t-window, x.to-retryBuckets+1); b < t && b <= x.to; b++ {
+		i := retryPlace(b)
+		n, re = n+uint64(x.n[i]), re+uint64(x.re[i])
+	}
+	return n, re
+}
+
+// learn takes buckets that are old enough into what is usual, but for those of a finding.
+func (x *tried) learn(t int64, calm bool) {
+	for b := max(x.learned+1, x.to-retryBuckets+1); b < t-retryDelay && b <= x.to; b++ {
+		x.learned = b
+		if i := retryPlace(b); calm {
+			x.usualN, x.usualRe = x.usualN*retryDecay+float64(x.n[i]), x.usualRe*retryDecay+float64(x.re[i])
+		}
+	}
+}
+
+// evalRetries judges how often requests are tried, and how many come.
+func evalRetries(d *Detector, r *compiled, t int64, yield func(verdict)) {
+	p, ts := r.Params.(*rule.Retries), r.recall.(*tries)
+	window := buckets(p.Window.Std())
+	for _, s := range d.paths.order {
+		x := ts.by[s.key.Path]
+		if x == nil || s.last < t-keepBuckets && len(r.active) == 0 {
+			continue
+		}
+		key := pathKey(r.Alert, s.key)
+		n, re := x.sum(t, window)
+		attempts := float64(n) / math.Max(1, float64(n-min(re, n)))
+		share := float64(re) / math.Max(1, float64(n))
+		usual := x.usualRe / math.Max(1, x.usualN)
+		known := x.usualN >= 2*float64(p.MinRequests)
+		again := p.Attempts > 0 && known && n >= p.MinRequests && attempts >= p.Attempts && share >= p.TimesUsual*usual
+		times := 0.0
+		if p.Traffic > 0 {
+			times = ts.traffic(s, t, n, window)
+		}
+		much := p.Traffic > 0 && n >= p.MinRequests && times >= p.Traffic && !d.partial(signal.Requests)
+		abnormal := again || much
+		f := r.active[key]
+		x.learn(t, !abnormal || f != nil && timeOf(t).Sub(f.F.ActiveAt) >= usualAfter)
+		if s.missing(t) || !abnormal && f == nil {
+			continue
+		}
+		yield(verdict{
+			key: key, abnormal: abnormal, value: attempts, requests: n, stream: signal.Requests,
+			explain: func() string {
+				what := fmt.Sprintf("%s %s %s", key.Service, key.Operation, things(s.key))
+				if much && !again {
+					return fmt.Sprintf("%s come %.1f times as often as is usual at this hour; %d in %s", what, times, n, shortDuration(p.Window.Std()))
+				}
+				return fmt.Sprintf("%s are tried %.1f times each; %d of %d in %s were retries, usually %s", what, attempts, re, n, shortDuration(p.Window.Std()), percent(usual))
+			},
+		})
+	}
+}
+
+// traffic is how many times the most that is usual at this hour has come; 0 where that is not known.
+func (ts *tries) traffic(s *series, t int64, n uint64, window int64) float64 {
+	p := ts.present(s.key.Path)
+	if p == nil {
+		return 0
+	}
+	p.see([]*series{s}, t)
+	most, known := p.most(floorDiv(t-1, bucketsAnHour))
+	if !known {
+		return 0
+	}
+	return float64(n) / math.Max(1, most/float64(bucketsAnHour)*float64(window))
+}
+
+func (ts *tries) forget(d *Detector) {
+	ts.presences.forget(d)
+	for k := range ts.by {
+		if d.paths.by[signal.Key{Path: k}] == nil {
+			delete(ts.by, k)
+		}
+	}
+}
+
+func (ts *tries) save() ([]byte, error) {
+	keys := make([]signal.Path, 0, len(ts.by))
+	for k := range ts.by {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, signal.Path.Compare)
+	var w packer
+	w.uint(uint64(len(keys)))
+	for _, k := range keys {
+		x := ts.by[k]
+		w.key(signal.Key{Path: k})
+		w.int(x.to)
+		w.int(x.learned)
+		w.float(x.usualN)
+		w.float(x.usualRe)
+		for i := range x.n {
+			w.uint(uint64(x.n[i]))
+			w.uint(uint64(x.re[i]))
+		}
+	}
+	rest, err := ts.presences.save()
+	return append(w.b, rest...), err
+}
+
+func (ts *tries) load(data []byte) error {
+	r := unpacker{b: data}
+	for range r.len() {
+		k, x := r.key(), &tried{}
+		x.to, x.learned, x.usualN, x.usualRe = r.int(), r.int(), r.float(), r.float()
+		for i := range x.n {
+			x.n[i], x.re[i] = clip32(r.uint()), clip32(r.uint())
+		}
+		ts.by[k.Path] = x
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return ts.presences.load(r.b)
+}
