@@ -26,6 +26,8 @@ type Env struct {
 	CheckConfig func(file string) ([]string, error)
 	// Stored opens the history that an installation has stored.
 	Stored func(ctx context.Context, configFile string) (*Stored, error)
+	// Rewind makes a topic be read again, or says what it would do.
+	Rewind func(ctx context.Context, o RewindOptions) ([]Rewound, error)
 	// Routes reads a routes file, or with "" the shipped one.
 	Routes func(file string) (*route.Config, error)
 }
@@ -93,6 +95,7 @@ func newRoot(env Env) *cobra.Command {
 		checkCommand(env),
 		testCommand(env),
 		pipelineCommand(env),
+		ingestCommand(env),
 		backtestCommand(env),
 		explainCommand(env),
 		incidentCommand(env),
