@@ -259,6 +259,9 @@ func maskPhones(s string, re *regexp.Regexp, before, after rune) string {
 		if at[0] > 0 {
 			before = lastRune(s[:at[0]])
 		}
+		if last > 0 && at[0] == last {
+			before = ']' // the word that the number before it has become
+		}
 		next := after
 		if at[1] < len(s) {
 			next = firstRune(s[at[1]:])
