@@ -13,13 +13,14 @@ import (
 // Rough sizes of rows in memory, for the bound of a batch.
 const (
 	cellBytes  = 240
-	restBytes  = 700
+	keyBytes   = 128 // of a key that rows do not share
+	restBytes  = 900
 	eventBytes = 300
 	// maxSpareRests bounds what is kept of a batch with many failures.
 	maxSpareRests = 4096
 	// maxRecordBytes bounds the records that one batch reads, whatever becomes of them.
 	maxRecordBytes = 256 << 20
-	timeBytes      = 8
+	timeBytes      = 10 // with what lists have in reserve
 )
 
 // cellID is what rows are known by in the store, too.
@@ -171,7 +172,7 @@ func (b *batch) cell(bucket int64, id uint64, key *Key, words *signal.Key) int {
 	if !ok {
 		if key == nil {
 			key = &Key{Key: *words, ID: id}
-			b.size += len(key.Service) + len(key.Operation) + len(key.Attributes)
+			b.size += keyBytes + len(key.Service) + len(key.Operation) + len(key.Attributes)
 		}
 		i = len(b.cells)
 		b.index[k] = i

@@ -107,7 +107,6 @@ var _ ingest.Store = (*storeClient)(nil)
 var errInsert = errors.New("the connection broke")
 
 func (c *storeClient) Insert(ctx context.Context, b *ingest.Batch) error {
-	b = own(b)
 	if err := c.p.step(); err != nil {
 		return err
 	}
@@ -117,6 +116,7 @@ func (c *storeClient) Insert(ctx context.Context, b *ingest.Batch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	b = own(b)
 	switch which, late := c.p.fate(func(c Chaos) []float64 { return []float64{c.InsertLate, c.InsertFail / 2, c.InsertFail / 2} }); which {
 	case 0:
 		time.AfterFunc(late, func() { c.s.apply(b) })
