@@ -28,9 +28,10 @@ func (w *world) data() (out []*ingest.Batch) {
 	return out
 }
 
+// heartbeats are the signs of life, without what tells the ledger where a partition begins.
 func (w *world) heartbeats() (out []*ingest.Batch) {
 	for _, b := range w.store.Batches() {
-		if b.Marker.Heartbeat {
+		if b.Marker.Heartbeat && !b.Marker.Watermark.IsZero() {
 			out = append(out, b)
 		}
 	}

@@ -109,7 +109,26 @@ func (p *partition) begin(ctx context.Context) error {
 	}
 	p.log.Info("partition begins", "offset", p.end, "incarnation", p.incarnation)
 	// The position is committed at once: a successor that finds nothing stored must not decide on another one.
-	return p.commit(ctx, p.end, reservation{Incarnation: p.incarnation})
+	if err := p.commit(ctx, p.end, reservation{Incarnation: p.incarnation}); err != nil {
+		return err
+	}
+	if k.ledger.Found && k.ledger.Incarnation == p.incarnation {
+		return nil
+	}
+	return p.enter(ctx)
+}
+
+// enter tells the ledger where a life of the partition begins, before anything of it is reserved. Else a successor that
+// finds neither a commit nor a batch could not tell a lock that was lost from a partition that nobody has read.
+func (p *partition) enter(ctx context.Context) error {
+	b := &Batch{Range: p.span(p.end), Stream: p.src.Pipeline.Stream, Time: p.loop.now(),
+		Marker: Marker{Heartbeat: true, Clock: p.loop.clock.Now(), Revision: p.src.Pipeline.Revision}}
+	return p.insist(ctx, func() error {
+		if err := p.attempt(ctx, b); err != nil {
+			return fmt.Errorf("enter the partition into the ledger: %w", err)
+		}
+		return nil
+	})
 }
 
 // learn reads lock, ledger and log, in this order: a predecessor commits after it has stored, so what the lock says is in

@@ -175,6 +175,55 @@ func TestLostLockIsWaitedOut(t *testing.T) {
 	}
 }
 
+// The same holds for the first range of a partition, of which nothing is stored yet.
+func TestLostLockOfAPartitionThatHasStoredNothing(t *testing.T) {
+	for name, anew := range map[string]bool{"first life": false, "made anew": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+				w.kafka.CreateTopic("g", 1)
+				life, want := uint32(0), []string{"0/0-3", "0/3-12"}
+				if anew {
+					w.produce("g", 0, 20)
+					r := w.start(1, peace, nil)
+					advance(20 * time.Second)
+					r.stop(t)
+					w.kafka.CreateTopic("g", 1)
+					advance(time.Second)
+					life, want = 1, []string{"0/0-20", "1/0-3", "1/3-12"}
+				}
+				at := time.Now()
+				w.produce("g", 0, 2)
+				w.kafka.Produce("g", 0, at, []byte("{"))
+				w.produce("g", 0, 9)
+				r := w.startOn(2, func(l ingest.Log) ingest.Log { return noRecords{l} })
+				advance(20 * time.Second) // the partition begins, its first insert is on its way
+				r.process.Kill()
+				<-r.done
+				w.store.AddLetter(ingesttest.Letter{Topic: "g", Incarnation: life, Offset: 2})
+				w.kafka.SetCommit("g", 0, -1, "")
+				r = w.start(3, peace, nil)
+				advance(90 * time.Second)
+				r.stop(t)
+				expect(t, "ranges", w.ranges(), want...)
+				if n := len(w.store.Letters()); n != 1 {
+					t.Errorf("%d dead letters", n)
+				}
+			})
+		})
+	}
+}
+
+// noRecords gives nothing to read, so that nothing is stored.
+type noRecords struct{ ingest.Log }
+
+func (f noRecords) Fetch(ctx context.Context, tp ingest.TopicPartition, offset int64, maxBytes int, wait time.Duration) (ingest.Fetched, error) {
+	if wait == 0 {
+		return f.Log.Fetch(ctx, tp, offset, maxBytes, wait)
+	}
+	return ingest.Fetched{}, errors.New("not today")
+}
+
 // Dead letters whose block never came, of a range that nobody knows any more, are not stored again.
 func TestDeadLettersOfAForgottenRangeAreNotStoredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
