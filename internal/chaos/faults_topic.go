@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -209,13 +208,23 @@ func seq(n int) (out []int32) {
 	return out
 }
 
-// begun waits until something of every partition of a topic's life is stored.
+// unreadMax is how many records of a topic may be deleted before they were read: some, so that members are in the middle of
+// them, but not the better part of a campaign.
+const unreadMax = 150
+
+// begun waits until something of every partition of a topic's life is stored, and most of it.
 func (c *campaign) begun(ctx context.Context, l *life) bool {
-	deadline := time.Now().Add(10 * time.Second)
+	ids, ends := c.parts(l), c.producer.ends(l.stream)
+	deadline := time.Now().Add(12 * time.Second)
 	for ctx.Err() == nil && time.Now().Before(deadline) {
 		stored, err := c.stored(ctx)
-		missing := slices.ContainsFunc(c.parts(l), func(id part) bool { return stored[id] == 0 })
-		if err == nil && !missing {
+		unread := int64(0)
+		for i, id := range ids {
+			if unread += ends[i] - stored[id]; stored[id] == 0 {
+				unread += unreadMax
+			}
+		}
+		if err == nil && unread < unreadMax {
 			return true
 		}
 		pause(ctx, retryEvery)

@@ -18,7 +18,8 @@ type Report struct {
 
 	Records, Batches, DeadLetters int
 	Counted                       uint64 // events that must be in the tables
-	Deleted                       int    // records that were deleted with their topic before they were read
+	Deleted                       int    // records that were deleted with their topic before they were stored
+	DeadAlone                     int    // dead letters of those
 
 	MemberStarts, EngineRestarts, BrokerRestarts int
 	Storm, Drain, Took                           time.Duration
@@ -53,8 +54,8 @@ func (r *Report) Write(w io.Writer) {
 	fmt.Fprintf(w, "\nseed %d, %s broker: %d faults over %d events in %d records\n", r.Options.Seed, r.Options.Broker, r.Faults, r.Events, r.Records+r.Deleted)
 	fmt.Fprintf(w, "  %d starts of members, %d restarts of ClickHouse, %d of brokers; storm %.0f s, drained in %.0f s\n", r.MemberStarts, r.EngineRestarts, r.BrokerRestarts,
 		r.Storm.Seconds(), r.Drain.Seconds())
-	fmt.Fprintf(w, "  stored: %d events and %d dead letters of %d records in %d batches; %d records were deleted with their topics unread\n", r.Counted, r.DeadLetters, r.Records,
-		r.Batches, r.Deleted)
+	fmt.Fprintf(w, "  stored: %d events and %d dead letters of %d records in %d batches; %d records were deleted with their topics before (%d dead letters of them are there)\n",
+		r.Counted, r.DeadLetters, r.Records, r.Batches, r.Deleted, r.DeadAlone)
 	fmt.Fprintf(w, "  missing %d, double %d, wrong in the ledger %d\n", r.Missing, r.Double, r.Wrong)
 	for i, d := range r.Differences {
 		if i == differencesShown {
