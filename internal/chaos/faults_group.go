@@ -36,7 +36,7 @@ func (c *campaign) longSleep(ctx context.Context, f fault) (string, error) {
 	if c.o.Duration > 0 && c.o.Duration < 2*time.Minute {
 		return "", errNotReached
 	}
-	t := &trap{member: f.r.IntN(c.o.Members), point: step1(f, func(s string) bool { return isCommit(s) || isInsert(s) }), stage: stage(f.r.IntN(2))}
+	t := &trap{member: f.r.IntN(c.o.Members), point: draw(f, func(s string) bool { return isCommit(s) || isInsert(s) }), stage: stage(f.r.IntN(2))}
 	t.strike = func(h hit) { c.members[h.member].stop() }
 	h, err := c.await(t)
 	if err != nil {

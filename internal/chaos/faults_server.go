@@ -14,7 +14,7 @@ func (c *campaign) engineDies(ctx context.Context, f fault) (string, error) {
 	defer c.engMu.Unlock()
 	starts := c.engine.Restarts()
 	kill := func() { _ = killProcess(c.engine.Pid()) }
-	t := &trap{member: -1, point: step1(f, isInsert)}
+	t := &trap{member: -1, point: draw(f, isInsert)}
 	var name string
 	soon := f.between(0, 30*time.Millisecond)
 	switch f.r.IntN(4) {
@@ -82,7 +82,7 @@ func (c *campaign) brokerDies(ctx context.Context, f fault) (string, error) {
 	case 1:
 		killed <- c.cluster.Kill(i)
 	default:
-		t := &trap{member: -1, point: step1(f, func(s string) bool {
+		t := &trap{member: -1, point: draw(f, func(s string) bool {
 			return isCommit(s) || s == "join" || s == "sync" || s == "fetch" || s == "committed"
 		}),
 			stage: after, then: lose}

@@ -16,7 +16,8 @@ var steps = []struct {
 	{2, "committed"}, {1, "bounds"}, {2, "fetch"}, {2, "join"}, {2, "sync"}, {1, "heartbeat"}, {1, "leave"},
 }
 
-func step1(f fault, fits func(string) bool) string {
+// draw chooses among the steps that fit.
+func draw(f fault, fits func(string) bool) string {
 	all := 0
 	for _, s := range steps {
 		if fits(s.point) {
@@ -46,7 +47,7 @@ func hasToken(s string) bool {
 
 // strikeMember kills or stops a member while one of its requests is on its way.
 func (c *campaign) strikeMember(ctx context.Context, f fault) (string, error) {
-	t := &trap{member: c.anyone(f), point: step1(f, anyStep), stage: stage(f.r.IntN(3)), then: verdict(f.r.IntN(2))}
+	t := &trap{member: c.anyone(f), point: draw(f, anyStep), stage: stage(f.r.IntN(3)), then: verdict(f.r.IntN(2))}
 	if f.r.IntN(5) < 2 {
 		return c.sleepAt(ctx, f, t)
 	}
@@ -87,22 +88,22 @@ func (c *campaign) strikeRequest(ctx context.Context, f fault) (string, error) {
 	var name string
 	switch f.r.IntN(5) {
 	case 0: // delayed, often beyond all patience, and done then
-		t.point = step1(f, func(s string) bool { return isCommit(s) || isInsert(s) })
+		t.point = draw(f, func(s string) bool { return isCommit(s) || isInsert(s) })
 		wait := f.between(200*time.Millisecond, 7*time.Second)
 		t.strike = func(hit) { pause(ctx, wait) }
 		name = at("delay", t.point, t.stage)
 	case 1:
-		t.point, t.then = step1(f, anyStep), lose
+		t.point, t.then = draw(f, anyStep), lose
 		name = at("loss", t.point, t.stage)
 	case 2:
-		t.point, t.stage, t.then = step1(f, func(s string) bool { return isCommit(s) || isInsert(s) }), after, lose
+		t.point, t.stage, t.then = draw(f, func(s string) bool { return isCommit(s) || isInsert(s) }), after, lose
 		name = at("loss", t.point, t.stage)
 	case 3:
-		t.point, t.then = step1(f, isInsert), half
+		t.point, t.then = draw(f, isInsert), half
 		name = "cut in mid-" + t.point
 	case 4:
 		t.then = refuse
-		t.point = step1(f, func(s string) bool { return isCommit(s) || isInsert(s) || s == "query" })
+		t.point = draw(f, func(s string) bool { return isCommit(s) || isInsert(s) || s == "query" })
 		if isCommit(t.point) {
 			t.code = commitRefusals[f.r.IntN(len(commitRefusals))]
 		} else {
@@ -119,7 +120,7 @@ const zombieWaits = 6 * time.Second
 
 // zombie holds an insert back until somebody else has stored the range, and lets it go then.
 func (c *campaign) zombie(ctx context.Context, f fault) (string, error) {
-	t := &trap{member: c.anyone(f), point: step1(f, hasToken)}
+	t := &trap{member: c.anyone(f), point: draw(f, hasToken)}
 	over, later := make(chan bool, 1), f.between(0, time.Second)
 	t.held = func(stored <-chan struct{}) {
 		timer := time.NewTimer(zombieWaits)

@@ -34,7 +34,7 @@ type hit struct{ member, broker int }
 // trap waits for a request of a kind and strikes it, once.
 type trap struct {
 	member int    // whose; anyone's if below 0
-	point  string // which step: commit.reserve, insert.cells and so on
+	point  string // which step: reserve, insert cells and so on; a star at the end stands for anything
 	stage  stage
 	strike func(hit)                    // may take its time; the request waits
 	midway func(hit)                    // when the first half has been sent, where that is all that is
