@@ -11,23 +11,39 @@ import (
 // journal gathers what a detector concluded over one recording.
 type journal struct {
 	order    []string // incidents by first sight
-	last     map[string]incident.Incident
+	last     map[string]known
 	moments  map[string][]Moment
 	pages    map[string][]Page
 	warnings []Warning
 	findings []Finding
+	// transitions are the findings as the detector tells them.
+	transitions []incident.Transition
+	events      []incident.Event
+	traffic     traffic
+}
+
+// known is an incident as of its newest event.
+type known struct{ incident.Incident }
+
+func (in *known) answersNone(l *Labels, end time.Time) bool {
+	if in.DeclaredAt.IsZero() {
+		return true
+	}
+	x := Incident{StartedAt: instant(in.StartedAt), DeclaredAt: instant(in.DeclaredAt), ResolvedAt: instant(in.ResolvedAt)}
+	return !slices.ContainsFunc(l.Incidents, func(label Label) bool { return overlaps(&label, &x, end) })
 }
 
 func newJournal() *journal {
-	return &journal{last: map[string]incident.Incident{}, moments: map[string][]Moment{}, pages: map[string][]Page{}}
+	return &journal{last: map[string]known{}, moments: map[string][]Moment{}, pages: map[string][]Page{}}
 }
 
 func (j *journal) add(events []incident.Event, warnings []incident.Warning, transitions []incident.Transition) {
+	j.events = append(j.events, events...)
 	for _, e := range events {
 		if _, seen := j.last[e.Incident]; !seen {
 			j.order = append(j.order, e.Incident)
 		}
-		j.last[e.Incident] = e.After
+		j.last[e.Incident] = known{e.After}
 		j.moments[e.Incident] = append(j.moments[e.Incident], moment(e))
 	}
 	for _, w := range warnings {
@@ -36,6 +52,7 @@ func (j *journal) add(events []incident.Event, warnings []incident.Warning, tran
 			ExhaustedAt: instant(w.ExhaustedAt), Rule: w.Rule, Guard: text(w.Guard), Suspects: suspects(w.Suspects),
 		})
 	}
+	j.transitions = append(j.transitions, transitions...)
 	for _, t := range transitions {
 		k := t.Finding.Key
 		j.findings = append(j.findings, Finding{

@@ -12,7 +12,6 @@ import (
 	"github.com/tocsin-project/tocsin/internal/catalogue"
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/detect/memory"
-	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/respond"
 	"github.com/tocsin-project/tocsin/internal/respond/route"
 	"github.com/tocsin-project/tocsin/internal/rule"
@@ -25,6 +24,8 @@ type Options struct {
 	// Rules and Catalogue are used where the recording has none of its own.
 	Rules     *rule.Set
 	Catalogue *catalogue.Catalogue
+	// OnlyRules leaves out the rules that a recording has.
+	OnlyRules bool
 	Routes    *route.Config
 	// RestartAt, where it is not zero, stops the detector at that event time and goes on with a new one from what the
 	// timeline keeps. The answer must be the same.
@@ -74,26 +75,33 @@ func Run(ctx context.Context, folder string, o Options) (Recording, error) {
 	if err := r.all(ctx, rec); err != nil {
 		return Recording{}, fmt.Errorf("%s: %w", folder, err)
 	}
-	for _, p := range respond.Simulate(o.Routes, respond.Settings{}, r.events) {
-		r.journal.pages[p.Incident] = append(r.journal.pages[p.Incident], Page{At: p.At, Severity: p.Severity, Receiver: p.Receiver, Reason: p.Reason})
-	}
-	out := Recording{
-		Name: rec.Name, From: r.from, To: r.to, Incidents: list(r.journal.incidents()), Warnings: list(r.journal.warnings), Findings: list(r.journal.findings),
-	}
 	labels, err := ReadLabels(folder)
 	if err != nil {
 		return Recording{}, err
 	}
-	if labels != nil {
-		out.Score = score(labels, out.Incidents, out.To)
-	}
-	return out, nil
+	return r.journal.recording(rec.Name, r.from, r.to, o, labels), nil
 }
 
-// own prefers the rules and the catalogue that came with a recording.
+// recording tells what the journal holds, whom it would have paged, and how good that was.
+func (j *journal) recording(name string, from, to time.Time, o Options, labels *Labels) Recording {
+	for _, p := range respond.Simulate(o.Routes, respond.Settings{}, j.events) {
+		j.pages[p.Incident] = append(j.pages[p.Incident], Page{At: p.At, Severity: p.Severity, Receiver: p.Receiver, Reason: p.Reason})
+	}
+	out := Recording{
+		Name: name, From: from, To: to, Incidents: list(j.incidents()), Warnings: list(j.warnings), Findings: list(j.findings),
+		Labels: labels, Traffic: j.traffic.rows(),
+	}
+	out.Rules = j.scoreRules(labels, to)
+	if labels != nil {
+		out.Score = score(labels, out.Incidents, to)
+	}
+	return out
+}
+
+// own prefers the rules and the catalogue that came with a recording, unless the rules are what is being tried.
 func own(rec *recording.Recording, o Options) (*rule.Set, *catalogue.Catalogue, error) {
 	var err error
-	if rec.Rules != "" {
+	if rec.Rules != "" && !o.OnlyRules {
 		if o.Rules, err = rule.LoadFS(os.DirFS(rec.Rules), "."); err != nil {
 			return nil, nil, err
 		}
@@ -111,7 +119,6 @@ type replay struct {
 	timeline *memory.Timeline
 	detector *detect.Detector
 	journal  *journal
-	events   []incident.Event
 	number   uint64
 	at       time.Time // end of the last tick
 	from, to time.Time // of the recording
@@ -134,6 +141,9 @@ func (r *replay) all(ctx context.Context, rec *recording.Recording) error {
 			return err
 		}
 		r.timeline.Add(e)
+		if x, ok := e.(*signal.Request); ok {
+			r.journal.traffic.count(x)
+		}
 		if r.to.Before(e.At()) {
 			r.to = e.At()
 		}
@@ -193,7 +203,6 @@ func (r *replay) tick(ctx context.Context, to time.Time) error {
 	}
 	r.at = to
 	r.journal.add(out.Events, out.Warnings, out.Transitions)
-	r.events = append(r.events, out.Events...)
 	return nil
 }
 

@@ -12,6 +12,13 @@ import (
 // Result is what `tocsin backtest --output json` prints. Times are event time; what has not happened is null.
 type Result struct {
 	Recordings []Recording `json:"recordings"`
+	// Total sums up all recordings with labels; null where there is none.
+	Total *Score `json:"total,omitempty"`
+	// Rules sums up what each rule did in all of them.
+	Rules []RuleScore `json:"rules,omitempty"`
+	// Against is what the other rules came to, and Changes what that changes; only with two sets of rules.
+	Against []Recording `json:"against,omitempty"`
+	Changes []Change    `json:"changes,omitempty"`
 }
 
 // Recording is the outcome of one folder.
@@ -23,6 +30,20 @@ type Recording struct {
 	Warnings  []Warning  `json:"warnings"`
 	Findings  []Finding  `json:"findings"`
 	Score     *Score     `json:"score,omitempty"`
+	// Rules is what each rule did that fired.
+	Rules []RuleScore `json:"rules"`
+	// Approximate says why stored history is not judged exactly as it was live; "" where it is, and for recordings.
+	Approximate string `json:"approximate,omitempty"`
+	// Traffic is for plots.
+	Traffic []Traffic `json:"-"`
+	// Labels are for plots, too.
+	Labels *Labels `json:"-"`
+}
+
+// Traffic is what all paths together did in a stretch of time.
+type Traffic struct {
+	At              time.Time
+	Total, Failures uint64
 }
 
 // Incident is one incident at the end of the recording, with its history.

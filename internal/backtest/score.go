@@ -26,6 +26,13 @@ type Score struct {
 	Causes         int      `json:"causes"` // detected labels that name a cause
 	CauseFirst     int      `json:"cause_first"`
 	CauseFirst3    int      `json:"cause_first_3"`
+	Scopes         int      `json:"scopes"` // detected labels that name attribute values
+	ScopeFirst     int      `json:"scope_first"`
+	ScopeFirst3    int      `json:"scope_first_3"`
+	Services       int      `json:"services"`     // detected labels that name a service
+	ServiceHits    int      `json:"service_hits"` // of these, whose incident has that service
+
+	delays []float64
 }
 
 // score compares. Labels without an end last until the recording's.
@@ -33,11 +40,11 @@ func score(l *Labels, incidents []Incident, to time.Time) *Score {
 	s := &Score{Labels: len(l.Incidents)}
 	answered := make([]int, len(incidents)) // how many labels each incident answers
 	firsts := map[int]bool{}
-	var delays []float64
-	for _, label := range l.Incidents {
+	for i := range l.Incidents {
+		label := &l.Incidents[i]
 		first := -1
-		for i, in := range incidents {
-			if in.DeclaredAt == nil || !overlaps(label, in, to) {
+		for i := range incidents {
+			if incidents[i].DeclaredAt == nil || !overlaps(label, &incidents[i], to) {
 				continue
 			}
 			answered[i]++
@@ -57,10 +64,12 @@ func score(l *Labels, incidents []Incident, to time.Time) *Score {
 			s.Merged++
 		}
 		firsts[first] = true
-		delays = append(delays, incidents[first].DeclaredAt.Sub(label.Start).Seconds())
+		s.delays = append(s.delays, incidents[first].DeclaredAt.Sub(label.Start).Seconds())
 		s.scoreCause(label.Cause, incidents[first].Suspects)
+		s.scoreScope(label.Scope, &incidents[first])
 	}
-	for i, in := range incidents {
+	for i := range incidents {
+		in := &incidents[i]
 		if in.DeclaredAt == nil {
 			continue
 		}
@@ -70,24 +79,43 @@ func score(l *Labels, incidents []Incident, to time.Time) *Score {
 			s.FalsePages += len(in.Pages)
 		}
 	}
-	for _, q := range l.Quiet {
-		s.QuietHours += q.To.Sub(q.From).Hours()
-	}
+	s.QuietHours = l.quietHours()
+	s.finish()
+	return s
+}
+
+// finish works out shares, medians and rates from the counts.
+func (s *Score) finish() {
 	if n := s.Declared; n > 0 {
 		s.Precision = ratio(n-s.FalseIncidents, n)
 	}
 	if s.Labels > 0 {
 		s.Recall = ratio(s.Detected, s.Labels)
 	}
-	if s.QuietHours > 0 {
-		v := float64(s.FalsePages) / s.QuietHours * 24 * 7
-		s.FalsePagesWeek = &v
+	s.FalsePagesWeek = perWeek(s.FalsePages, s.QuietHours)
+	s.DelaySeconds = median(s.delays)
+}
+
+func (s *Score) scoreScope(want LabelScope, in *Incident) {
+	if want.Service != "" {
+		s.Services++
+		if slices.Contains(in.Services, want.Service) {
+			s.ServiceHits++
+		}
 	}
-	if len(delays) > 0 {
-		slices.Sort(delays)
-		s.DelaySeconds = &delays[len(delays)/2]
+	if len(want.Attributes) == 0 {
+		return
 	}
-	return s
+	s.Scopes++
+	attributes := signal.NewAttributes(want.Attributes)
+	for i, x := range in.Scope[:min(3, len(in.Scope))] {
+		if x.Attributes == attributes {
+			s.ScopeFirst3++
+			if i == 0 {
+				s.ScopeFirst++
+			}
+		}
+	}
 }
 
 func (s *Score) scoreCause(c LabelCause, suspects []Suspect) {
@@ -115,11 +143,7 @@ func (s *Score) scoreCause(c LabelCause, suspects []Suspect) {
 	}
 }
 
-func overlaps(l Label, in Incident, to time.Time) bool {
-	end := l.End
-	if end.IsZero() {
-		end = to
-	}
+func overlaps(l *Label, in *Incident, to time.Time) bool {
 	began := *in.DeclaredAt
 	if in.StartedAt != nil {
 		began = *in.StartedAt
@@ -128,7 +152,25 @@ func overlaps(l Label, in Incident, to time.Time) bool {
 	if in.ResolvedAt != nil {
 		over = *in.ResolvedAt
 	}
-	return !began.After(end) && !over.Before(l.Start)
+	return !began.After(l.endOr(to)) && !over.Before(l.Start) && !in.DeclaredAt.Before(l.Start.Add(-head))
+}
+
+// head is by how much a declaration may come before a label begins and still be an answer to it: signs come before harm. What
+// was declared long before, and goes on, is about something else.
+const head = time.Hour
+
+func (l *Label) endOr(to time.Time) time.Time {
+	if l.End.IsZero() {
+		return to
+	}
+	return l.End
+}
+
+func (l *Labels) quietHours() (h float64) {
+	for _, q := range l.Quiet {
+		h += q.To.Sub(q.From).Hours()
+	}
+	return h
 }
 
 func inQuiet(quiet []Span, t time.Time) bool {
@@ -142,5 +184,22 @@ func inQuiet(quiet []Span, t time.Time) bool {
 
 func ratio(a, b int) *float64 {
 	v := float64(a) / float64(b)
+	return &v
+}
+
+// median of an even number is the larger of the two in the middle.
+func median(v []float64) *float64 {
+	if len(v) == 0 {
+		return nil
+	}
+	s := slices.Sorted(slices.Values(v))
+	return &s[len(s)/2]
+}
+
+func perWeek(n int, hours float64) *float64 {
+	if hours <= 0 {
+		return nil
+	}
+	v := float64(n) / hours * 24 * 7
 	return &v
 }

@@ -4,157 +4,196 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"text/tabwriter"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tocsin-project/tocsin/internal/backtest"
+	"github.com/tocsin-project/tocsin/internal/backtest/page"
 	"github.com/tocsin-project/tocsin/internal/catalogue"
-	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/rules"
 )
 
+type backtestFlags struct{ output, rules, against, routes, restartAt, from, to, config string }
+
 func backtestCommand(env Env) *cobra.Command {
-	var output, rulesDir, routesFile, restartAt string
+	var f backtestFlags
 	c := &cobra.Command{
-		Use: "backtest FOLDER...", Short: "Replay recordings through the live detector and score them",
-		Long: "Replays each folder (events.jsonl, .gz or .zst, with an optional catalogue.yaml, rules/ and labels.yaml) through the detector that\n" +
-			"runs live, and says what it would have declared and whom it would have paged.",
-		Args: nArgs(1, -1, "at least one folder"),
-		RunE: func(c *cobra.Command, folders []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			o, err := backtestOptions(env, rulesDir, routesFile, restartAt)
-			if err != nil {
-				return err
-			}
-			// Replays take minutes: a folder that is none, or a mistake in a file, is told before the first one.
-			var errs []error
-			for _, f := range folders {
-				errs = append(errs, backtest.Check(f))
-			}
-			if err := errors.Join(errs...); err != nil {
-				return err
-			}
-			return runBacktest(c.Context(), env, folders, o, output)
-		},
+		Use: "backtest [FOLDER...]", Short: "Replay recordings or stored history through the live detector and score them",
+		Long: "Replays each folder (events.jsonl, .gz or .zst, with an optional catalogue.yaml, rules/ and labels.yaml), or with --from and --to what\n" +
+			"an installation has stored, through the detector that runs live, and says what it would have declared and whom it would have\n" +
+			"paged. With --against it says what other rules would have changed.",
+		Args: nArgs(0, -1, "folders"),
 	}
-	f := c.Flags()
-	f.StringVarP(&output, "output", "o", "text", "text or json")
-	f.StringVar(&rulesDir, "rules", "", "folder of rules (default: those that Tocsin ships with)")
-	f.StringVar(&routesFile, "routes", "", "routes file (default: the one that Tocsin ships with)")
-	f.StringVar(&restartAt, "restart-at", "", "stop and restart the detector at this event time (RFC 3339); the answer must be the same")
+	flags := c.Flags()
+	flags.StringVarP(&f.output, "output", "o", "text", "text, json or html (one page with plots, on standard output)")
+	flags.StringVar(&f.rules, "rules", "", "folder of rules (default: those that Tocsin ships with, or the installation's)")
+	flags.StringVar(&f.against, "against", "", "folder of other rules to compare with, or \"shipped\"; rules that recordings have are left out then")
+	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with)")
+	flags.StringVar(&f.restartAt, "restart-at", "", "stop and restart the detector at this event time (RFC 3339); the answer must be the same")
+	flags.StringVar(&f.from, "from", "", "replay stored history that ended after this event time (RFC 3339)")
+	flags.StringVar(&f.to, "to", "", "and up to this one")
+	config := addConfigFlag(c)
+	c.RunE = func(c *cobra.Command, folders []string) error {
+		f.config = *config
+		return f.run(c.Context(), env, folders)
+	}
 	return c
 }
 
-func backtestOptions(env Env, rulesDir, routesFile, restartAt string) (o backtest.Options, err error) {
-	if restartAt != "" {
-		if o.RestartAt, err = time.Parse(time.RFC3339, restartAt); err != nil {
-			return o, usageError{fmt.Errorf("--restart-at %q is no RFC 3339 time, want for example 2026-09-13T08:43:00Z", restartAt)}
-		}
+func (f *backtestFlags) run(ctx context.Context, env Env, folders []string) error {
+	if f.output != "text" && f.output != "json" && f.output != "html" {
+		return usageError{fmt.Errorf("--output is text or json, or html for one page with plots, not %q", f.output)}
 	}
-	o.Catalogue = catalogue.Empty()
-	if rulesDir == "" {
-		o.Rules, err = rule.LoadFS(rules.FS, ".")
+	stored := f.from != "" || f.to != ""
+	switch {
+	case stored && len(folders) > 0:
+		return usageError{errors.New("name folders, or --from and --to for stored history, not both")}
+	case stored && f.restartAt != "":
+		return usageError{errors.New("--restart-at goes with folders: stored history has the restarts that were")}
+	case !stored && len(folders) == 0:
+		return usageError{errors.New("tocsin backtest wants at least one folder, or --from and --to; see `tocsin backtest --help`")}
+	}
+	o, err := f.options(env)
+	if err != nil {
+		return err
+	}
+	var replay func(backtest.Options) ([]backtest.Recording, error)
+	if stored {
+		replay, err = f.storedReplay(ctx, env, &o)
 	} else {
-		if _, err := os.Stat(rulesDir); err != nil {
-			return o, fmt.Errorf("reading rules: %w", err)
-		}
-		o.Rules, err = rule.LoadFS(os.DirFS(rulesDir), ".")
+		replay, err = folderReplay(ctx, env, folders)
 	}
 	if err != nil {
-		return o, err
+		return err
 	}
-	o.Routes, err = env.Routes(routesFile)
-	return o, err
-}
-
-func runBacktest(ctx context.Context, env Env, folders []string, o backtest.Options, output string) error {
-	result := backtest.Result{Recordings: []backtest.Recording{}}
-	for i, folder := range folders {
-		bad := 0
-		o.BadLine = func(err error) {
-			if bad++; bad <= 3 {
-				fmt.Fprintln(env.Stderr, err)
-			}
-		}
-		rec, err := backtest.Run(ctx, folder, o)
-		if err != nil {
+	var result backtest.Result
+	if f.against != "" {
+		other := o
+		if other.Rules, err = loadRules(f.against); err != nil {
 			return err
 		}
-		if bad > 3 {
-			fmt.Fprintf(env.Stderr, "%s: %d lines are no event\n", folder, bad)
-		}
-		result.Recordings = append(result.Recordings, rec)
-		if output == "text" {
-			if i > 0 {
-				fmt.Fprintln(env.Stdout)
-			}
-			printBacktest(env.Stdout, rec)
+		o.OnlyRules, other.OnlyRules = true, true
+		if result.Against, err = replay(other); err != nil {
+			return err
 		}
 	}
-	if output == "json" {
+	if result.Recordings, err = replay(o); err != nil {
+		return err
+	}
+	result.Sum()
+	if f.against != "" {
+		result.Changes = backtest.Compare(result.Recordings, result.Against)
+	}
+	switch f.output {
+	case "json":
 		return printJSON(env.Stdout, result)
+	case "html":
+		return page.Write(env.Stdout, &result)
 	}
+	printResult(env.Stdout, &result, f.against != "")
 	return nil
 }
 
-func printBacktest(w io.Writer, rec backtest.Recording) {
-	fmt.Fprintf(w, "%s  %s – %s\n", rec.Name, stamp(rec.From), stamp(rec.To))
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	for _, x := range rec.Warnings {
-		exhausted := ""
-		if x.ExhaustedAt != nil {
-			exhausted = "exhausted at about " + stamp(*x.ExhaustedAt)
-		}
-		fmt.Fprintf(t, "  %s\twarning\t%s %s\t%s\n", stamp(x.At), x.Resource, x.Metric, exhausted)
+// loadRules reads a folder of rules; "" and "shipped" are those that Tocsin ships with.
+func loadRules(dir string) (*rule.Set, error) {
+	if dir == "" || dir == "shipped" {
+		return rule.LoadFS(rules.FS, ".")
 	}
-	_ = t.Flush()
-	for _, in := range rec.Incidents {
-		fmt.Fprintf(w, "  %s  %s  [%s, %s]  %s\n", when(in.StartedAt), in.ID, in.Severity, in.State, in.Title)
-		fmt.Fprintf(w, "      declared %s, resolved %s, %d services, %d failed requests, at least %d accounts, %d tickets\n",
-			when(in.DeclaredAt), when(in.ResolvedAt), len(in.Services), in.Impact.Failures, in.Impact.AccountsAtLeast, in.Tickets)
-		for _, p := range in.Pages {
-			fmt.Fprintf(w, "      page %s to %s [%s]: %s\n", stamp(p.At), p.Receiver, p.Severity, p.Reason)
-		}
-		for i, s := range in.Suspects {
-			if i == 3 {
-				break
-			}
-			fmt.Fprintf(w, "      suspect %d: %s (%.0f%%)\n", i+1, suspectName(string(s.Kind), s.ID, ""), s.Score*100)
-		}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("reading rules: %w", err)
 	}
-	if len(rec.Incidents) == 0 {
-		fmt.Fprintln(w, "  no incident")
-	}
-	firing := 0
-	for _, f := range rec.Findings {
-		if f.State == incident.Firing {
-			firing++
-		}
-	}
-	fmt.Fprintf(w, "  %d findings fired\n", firing)
-	if s := rec.Score; s != nil {
-		fmt.Fprintf(w, "  score: %d of %d labels declared, %d declared incidents of which %d in quiet hours (%.1f h), %d false pages",
-			s.Detected, s.Labels, s.Declared, s.FalseIncidents, s.QuietHours, s.FalsePages)
-		if s.DelaySeconds != nil {
-			fmt.Fprintf(w, ", median delay %s", time.Duration(*s.DelaySeconds)*time.Second)
-		}
-		if s.Causes > 0 {
-			fmt.Fprintf(w, ", cause first in %d of %d", s.CauseFirst, s.Causes)
-		}
-		fmt.Fprintln(w)
-	}
+	return rule.LoadFS(os.DirFS(dir), ".")
 }
 
-func when(t *time.Time) string {
-	if t == nil {
-		return "-"
+func (f *backtestFlags) options(env Env) (o backtest.Options, err error) {
+	if f.restartAt != "" {
+		if o.RestartAt, err = time.Parse(time.RFC3339, f.restartAt); err != nil {
+			return o, usageError{fmt.Errorf("--restart-at %q is no RFC 3339 time, want for example 2026-09-13T08:43:00Z", f.restartAt)}
+		}
 	}
-	return stamp(*t)
+	o.Catalogue = catalogue.Empty()
+	if o.Rules, err = loadRules(f.rules); err != nil {
+		return o, err
+	}
+	o.Routes, err = env.Routes(f.routes)
+	return o, err
+}
+
+// span reads --from and --to.
+func (f *backtestFlags) span() (from, to time.Time, err error) {
+	for _, v := range []struct {
+		name, text string
+		to         *time.Time
+	}{{"--from", f.from, &from}, {"--to", f.to, &to}} {
+		if *v.to, err = time.Parse(time.RFC3339, v.text); err != nil {
+			return from, to, usageError{fmt.Errorf("%s %q is no RFC 3339 time, want for example 2026-09-13T08:00:00Z; both are needed", v.name, v.text)}
+		}
+	}
+	if !to.After(from) {
+		return from, to, usageError{errors.New("--to is not after --from")}
+	}
+	return from, to, nil
+}
+
+func (f *backtestFlags) storedReplay(ctx context.Context, env Env, o *backtest.Options) (func(backtest.Options) ([]backtest.Recording, error), error) {
+	from, to, err := f.span()
+	if err != nil {
+		return nil, err
+	}
+	st, err := env.stored(ctx, f.config)
+	if err != nil {
+		return nil, err
+	}
+	o.Catalogue = st.Catalogue
+	if f.rules == "" {
+		o.Rules = st.Rules
+	}
+	return func(o backtest.Options) ([]backtest.Recording, error) {
+		rec, err := backtest.RunStored(ctx, st.History, from, to, o)
+		return []backtest.Recording{rec}, err
+	}, nil
+}
+
+func folderReplay(ctx context.Context, env Env, folders []string) (func(backtest.Options) ([]backtest.Recording, error), error) {
+	// Replays take minutes: a folder that is none, or a mistake in a file, is told before the first one.
+	var errs []error
+	for _, f := range folders {
+		errs = append(errs, backtest.Check(f))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	told := map[string]bool{}
+	return func(o backtest.Options) ([]backtest.Recording, error) {
+		out := make([]backtest.Recording, len(folders))
+		bad := make([][]error, len(folders))
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, folder := range folders {
+			group.Go(func() (err error) {
+				o := o
+				o.BadLine = func(err error) { bad[i] = append(bad[i], err) }
+				out[i], err = backtest.Run(ctx, folder, o)
+				return err
+			})
+		}
+		err := group.Wait()
+		for i, folder := range folders {
+			if n := len(bad[i]); n > 0 && !told[folder] {
+				told[folder] = true
+				for _, err := range bad[i][:min(n, 3)] {
+					fmt.Fprintln(env.Stderr, err)
+				}
+				if n > 3 {
+					fmt.Fprintf(env.Stderr, "%s: %d lines are no event\n", folder, n)
+				}
+			}
+		}
+		return out, err
+	}, nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestBacktestPrintsJSONAlone(t *testing.T) {
 		t.Errorf("the line that is no event is not named: %q", got.err)
 	}
 	got = call(t, Env{}, "backtest", a, "--restart-at", "2026-09-13T08:02:00Z")
-	if got.code != 0 || !strings.Contains(got.out, "first  2026-09-13 08:00:00 – 2026-09-13 08:05:00\n  no incident\n  0 findings fired\n") {
+	if got.code != 0 || !strings.Contains(got.out, "first  2026-09-13 08:00:00 – 2026-09-13 08:05:00\n") {
 		t.Errorf("as text: %+v", got)
 	}
 }
@@ -65,5 +66,58 @@ func TestBacktestChecksAllFoldersFirst(t *testing.T) {
 	}
 	if got.out != "" {
 		t.Errorf("something was replayed: %s", got.out)
+	}
+}
+
+// Two sets of rules side by side: the one that pages at 5% is told apart from the one that pages at 50%.
+func TestBacktestAgainstOtherRules(t *testing.T) {
+	dir := oneSite(t)
+	if err := os.Remove(filepath.Join(dir, "labels.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	rules := func(share string) string {
+		at := filepath.Join(t.TempDir(), "rules")
+		write(t, filepath.Join(at, "r.yaml"), `groups:
+  - name: r
+    rules:
+      - alert: Failing
+        kind: failure_rate
+        above: `+share+`
+        window: 3m
+        annotations: {runbook_url: "https://example.org/failing", summary: failing}
+`)
+		return at
+	}
+	got := call(t, Env{}, "backtest", dir, "--rules", rules("5%"), "--against", rules("50%"))
+	for _, want := range []string{"Failing  failure_rate  1      1", "against the other rules:"} {
+		if got.code != 0 || !strings.Contains(got.out, want) {
+			t.Errorf("%d, no %q in\n%s%s", got.code, want, got.out, got.err)
+		}
+	}
+	got = call(t, Env{}, "backtest", dir, "--output", "html")
+	if got.code != 0 || !strings.HasPrefix(got.out, "<!doctype html>") {
+		t.Errorf("as a page: %d %.200s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestBacktestRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "events.jsonl"), events)
+	for _, v := range []struct {
+		args string
+		code int
+		err  string
+	}{
+		{"backtest", 2, "at least one folder, or --from and --to"},
+		{"backtest " + dir + " --from 2026-09-13T08:00:00Z", 2, "not both"},
+		{"backtest --from 2026-09-13T08:00:00Z", 2, "both are needed"},
+		{"backtest --from 2026-09-13T08:00:00Z --to 2026-09-13T08:00:00Z", 2, "not after"},
+		{"backtest --from 2026-09-13T08:00:00Z --to 2026-09-13T09:00:00Z", 1, "no access to stored history"},
+		{"backtest " + dir + " --output pdf", 2, "text or json, or html"},
+		{"backtest " + dir + " --against nowhere", 1, "reading rules"},
+	} {
+		if got := call(t, Env{}, strings.Fields(v.args)...); got.code != v.code || !strings.Contains(got.err, v.err) || got.out != "" {
+			t.Errorf("%s: %+v", v.args, got)
+		}
 	}
 }

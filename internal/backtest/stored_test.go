@@ -1,0 +1,224 @@
+package backtest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tocsin-project/tocsin/deploy"
+	"github.com/tocsin-project/tocsin/internal/catalogue"
+	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/detect/memory"
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/scenario"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// lived is a stored history in memory, with what the live detector said.
+type lived struct {
+	ins    []detect.Inputs
+	states map[uint64][]byte
+	said   *journal
+}
+
+var _ History = (*lived)(nil)
+
+func (l *lived) Ticks(_ context.Context, from, to time.Time) (out []detect.Tick, _ error) {
+	for i := range l.ins {
+		if t := l.ins[i].Tick; t.To.After(from) && !t.To.After(to) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+func (l *lived) Inputs(_ context.Context, ticks []detect.Tick, _ ...signal.Stream) (out []detect.Inputs, _ error) {
+	for i := range l.ins {
+		if n := l.ins[i].Tick.Number; n >= ticks[0].Number && n <= ticks[len(ticks)-1].Number {
+			out = append(out, l.ins[i])
+		}
+	}
+	return out, nil
+}
+
+func (l *lived) State(_ context.Context, tick uint64) (state []byte, number uint64, _ error) {
+	for n, s := range l.states {
+		if n <= tick && n > number {
+			state, number = s, n
+		}
+	}
+	return state, number, nil
+}
+
+// live runs the demo's scenario through a detector as the daemon does: ticks of uneven length, rows that come late, a
+// checkpoint now and then, and a restart from one.
+func live(t *testing.T, set *rule.Set, cat *catalogue.Catalogue) *lived {
+	t.Helper()
+	s, err := scenario.Load(deploy.Demo, "2026-09-13")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lived{states: map[uint64][]byte{}, said: newJournal()}
+	d := detect.New(detect.Config{Rules: set, Catalogue: cat})
+	tl := memory.New()
+	var late []signal.Cell
+	var at time.Time
+	n := 0
+	for sl := range s.Generate(1) {
+		if n++; at.IsZero() {
+			at = sl.From
+		}
+		in := cellsOf(sl)
+		tl.AddCells(late)
+		late = nil
+		if n%7 == 0 && len(in) > 3 {
+			late, in = in[:3], in[3:]
+		}
+		tl.AddCells(in)
+		tl.AddGauges(sl.Gauges)
+		tl.AddTickets(sl.Tickets)
+		tl.AddChanges(sl.Changes)
+		if n%3 == 1 {
+			continue
+		}
+		tl.SetProgress(sl.To, sl.To)
+		p, err := tl.Progress(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tick := detect.Tick{Number: uint64(len(l.ins) + 1), From: at, To: sl.To, Marks: p.Marks, Clock: p.Clock, Rules: set.Revision, Catalogue: cat.Revision}
+		claimed, err := tl.Claim(t.Context(), tick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := d.Tick(claimed)
+		if tick.Number%50 == 0 {
+			if out.Checkpoint, err = d.Snapshot(); err != nil {
+				t.Fatal(err)
+			}
+			l.states[tick.Number] = out.Checkpoint
+		}
+		if err := tl.Commit(t.Context(), tick, out); err != nil {
+			t.Fatal(err)
+		}
+		l.ins = append(l.ins, claimed)
+		l.said.add(out.Events, out.Warnings, out.Transitions)
+		if at = sl.To; at.After(time.Date(2026, 9, 13, 9, 10, 0, 0, time.UTC)) {
+			break
+		}
+		if tick.Number == 700 {
+			d = detect.New(detect.Config{Rules: set, Catalogue: cat})
+			if err := d.Restore(l.states[700]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return l
+}
+
+func cellsOf(sl *scenario.Slice) (out []signal.Cell) {
+	at := map[signal.Key]int{}
+	for i := range sl.Requests {
+		r := &sl.Requests[i]
+		k := signal.Key{Path: r.Path, Attributes: r.Attributes}
+		j, ok := at[k]
+		if !ok {
+			j = len(out)
+			at[k] = j
+			out = append(out, signal.Cell{Bucket: signal.BucketOf(r.Time), Key: k})
+		}
+		out[j].Count(r)
+	}
+	slices.SortFunc(out, func(a, b signal.Cell) int { return a.Key.Compare(b.Key) })
+	return out
+}
+
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A backtest of stored history says what the live detector said, byte for byte: from its beginning, and from the middle
+// of the trouble.
+func TestStoredHistoryIsJudgedAsLive(t *testing.T) {
+	o := shipped(t)
+	s, err := scenario.Load(deploy.Demo, "2026-09-13")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Catalogue, err = catalogue.Parse("catalogue.yaml", s.Catalogue); err != nil {
+		t.Fatal(err)
+	}
+	l := live(t, o.Rules, o.Catalogue)
+	if len(l.said.transitions) < 100 || len(l.said.events) < 20 {
+		t.Fatalf("a dull history: %d transitions, %d events", len(l.said.transitions), len(l.said.events))
+	}
+	end := l.ins[len(l.ins)-1].Tick.To
+	for _, from := range []time.Time{l.ins[0].Tick.From.Add(-time.Second), time.Date(2026, 9, 13, 8, 47, 0, 0, time.UTC)} {
+		want := newJournal()
+		for i, tr := range l.said.transitions {
+			if tr.At.After(from) {
+				want.transitions, want.findings = append(want.transitions, tr), append(want.findings, l.said.findings[i])
+			}
+		}
+		var events []any
+		for _, e := range l.said.events {
+			if e.At.After(from) {
+				events = append(events, e)
+			}
+		}
+		r := &storedReplay{Options: o, history: l, journal: newJournal()}
+		first, err := firstTick(t.Context(), l, from, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, err := r.prepare(t.Context(), first, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := begin; at.Before(end); at = at.Add(historyChunk) {
+			if err := r.chunk(t.Context(), at, minTime(end, at.Add(historyChunk)), first.Number); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.why != "" {
+			t.Errorf("from %s it is approximate: %s", from, r.why)
+		}
+		if encoded(t, r.journal.transitions) != encoded(t, want.transitions) {
+			t.Errorf("from %s: %d transitions, live %d, and they differ", from, len(r.journal.transitions), len(want.transitions))
+		}
+		if encoded(t, r.journal.events) != encoded(t, events) {
+			t.Errorf("from %s: %d events, live %d, and they differ", from, len(r.journal.events), len(events))
+		}
+	}
+	from := time.Date(2026, 9, 13, 8, 47, 0, 0, time.UTC)
+	rec, err := RunStored(t.Context(), l, from, end, o)
+	if err != nil || rec.Approximate != "" || len(rec.Incidents) == 0 || len(rec.Traffic) == 0 {
+		t.Errorf("%d incidents, approximate %q, %v", len(rec.Incidents), rec.Approximate, err)
+	}
+	// By other rules than those of then, or without the state of then, it is not the same, and it says so.
+	other := *o.Rules
+	other.Revision = "another"
+	for _, v := range []struct {
+		rules  *rule.Set
+		states map[uint64][]byte
+	}{{&other, l.states}, {o.Rules, nil}} {
+		r := &storedReplay{Options: Options{Rules: v.rules, Catalogue: o.Catalogue}, history: &lived{ins: l.ins, states: v.states}, journal: newJournal()}
+		first, err := firstTick(t.Context(), l, from, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if begin, err := r.prepare(t.Context(), first, from); err != nil || r.why == "" || !begin.Equal(from.Add(-warmUp)) {
+			t.Errorf("from %s, approximate %q, %v", begin, r.why, err)
+		}
+	}
+	if _, err = RunStored(t.Context(), l, end.Add(time.Hour), end.Add(2*time.Hour), o); err == nil {
+		t.Error("a span without ticks is not refused")
+	}
+}
