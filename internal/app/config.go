@@ -48,13 +48,14 @@ type KafkaConfig struct {
 	RebalanceTimeout strictyaml.Duration `yaml:"rebalance_timeout"`
 	CommandsTopic    string              `yaml:"commands_topic"`
 	OutboxTopic      string              `yaml:"outbox_topic"`
+	SilencesTopic    string              `yaml:"silences_topic"`
 	Pos              strictyaml.Pos      `yaml:"-"`
 }
 
 // SetDefaults holds what a configuration means that leaves a key out.
 func (c *KafkaConfig) SetDefaults() {
 	c.Config.SetDefaults()
-	c.Group, c.CommandsTopic, c.OutboxTopic = "tocsin", "tocsin.commands", "tocsin.outbox"
+	c.Group, c.CommandsTopic, c.OutboxTopic, c.SilencesTopic = "tocsin", "tocsin.commands", "tocsin.outbox", "tocsin.silences"
 	c.SessionTimeout, c.RebalanceTimeout = strictyaml.Duration(10*time.Second), strictyaml.Duration(30*time.Second)
 }
 
@@ -124,8 +125,8 @@ func ParseConfig(file string, data []byte) (*Config, error) {
 	} {
 		errs.Add(c.Places.Of(s.section), s.err)
 	}
-	if c.Kafka.Group == "" || c.Kafka.CommandsTopic == "" || c.Kafka.OutboxTopic == "" {
-		errs = append(errs, c.Kafka.Pos.Errorf("kafka: group, commands_topic and outbox_topic must not be empty"))
+	if c.Kafka.Group == "" || c.Kafka.CommandsTopic == "" || c.Kafka.OutboxTopic == "" || c.Kafka.SilencesTopic == "" {
+		errs = append(errs, c.Kafka.Pos.Errorf("kafka: group, commands_topic, outbox_topic and silences_topic must not be empty"))
 	}
 	if c.Detect.Poll <= 0 || c.Respond.Poll <= 0 {
 		errs = append(errs, c.Places.Of("detect").Errorf("detect, respond: poll must be above 0"))

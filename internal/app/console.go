@@ -23,6 +23,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/respond"
 	"github.com/tocsin-project/tocsin/internal/respond/outbox"
 	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
+	"github.com/tocsin-project/tocsin/internal/respond/silence"
 )
 
 var consoleModule = fx.Module("console",
@@ -30,10 +31,10 @@ var consoleModule = fx.Module("console",
 	fx.Provide(clickhouse.NewReader, newStatus, newConsole),
 )
 
-func newConsole(c *Config, f *Files, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, l *lead, box *outbox.Mirror, all places, logger *slog.Logger) (*console.Console, error) {
+func newConsole(c *Config, r *clickhouse.Reader, status func() console.Status, client *kafka.Client, l *lead, box *outbox.Mirror, silences *silence.Store, logger *slog.Logger) (*console.Console, error) {
 	return console.New(console.Options{
 		Reader: reader{r}, Series: reader{r}.series, Status: status, Deliveries: deliveries(l, box, logger), Commander: commander{client.NewProducer(), c.Kafka.CommandsTopic},
-		Drill: drill(c, f, all, logger), Logger: logger, Names: names(&c.HTTP),
+		Drill: drill(c, l, logger), Silences: silences, Logger: logger, Names: names(&c.HTTP),
 	})
 }
 
@@ -182,8 +183,9 @@ func delivery(r *respond.Record) console.Delivery {
 }
 
 // drill sends a TEST page through the routes and receivers with an outbox of its own.
-func drill(c *Config, f *Files, all places, logger *slog.Logger) func(context.Context) (string, error) {
+func drill(c *Config, l *lead, logger *slog.Logger) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
+		f, all := l.inForce()
 		ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
 		defer cancel()
 		results, err := respond.Drill(ctx, respond.Options{

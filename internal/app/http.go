@@ -60,13 +60,14 @@ var serverModule = fx.Module("http",
 	fx.Invoke(serve),
 )
 
-func newMux(cfg *Config, c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status) *http.ServeMux {
+func newMux(cfg *Config, c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status, reload *reloader) *http.ServeMux {
 	mux := http.NewServeMux()
 	c.Register(mux)
 	if cfg.Door.Listen == "" {
 		d.Register(mux)
 	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg}))
+	mux.Handle("POST /-/reload", http.NewCrossOriginProtection().Handler(reload))
 	// Healthy means that the process answers: a restart would not help against a database that is down.
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Tocsin is healthy.") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {

@@ -49,6 +49,7 @@ func ownTopics(c *KafkaConfig, read []string) []kafka.TopicSpec {
 		// One partition: commands have one order, and who is assigned it may lead.
 		{Name: c.CommandsTopic, Partitions: 1, Configs: map[string]string{"retention.ms": fmt.Sprint((7 * 24 * time.Hour).Milliseconds())}},
 		{Name: c.OutboxTopic, Partitions: 1, Configs: map[string]string{"cleanup.policy": "compact"}},
+		{Name: c.SilencesTopic, Partitions: 1, Configs: map[string]string{"cleanup.policy": "compact"}},
 	}
 	for _, t := range read {
 		if strings.HasPrefix(t, ownPrefix) {

@@ -20,12 +20,13 @@ import (
 	"github.com/tocsin-project/tocsin/internal/respond"
 	"github.com/tocsin-project/tocsin/internal/respond/outbox"
 	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
+	"github.com/tocsin-project/tocsin/internal/respond/silence"
 )
 
 // leadModule runs detect and respond, together, on the one process that leads.
 var leadModule = fx.Module("lead",
 	component("lead"),
-	fx.Provide(newOutbox, newCommands, newLead),
+	fx.Provide(newOutbox, newSilences, newCommands, newLead, newReloader),
 )
 
 func newOutbox(lc fx.Lifecycle, c *Config, client *kafka.Client, pager *selfpage.Pager, logger *slog.Logger) (*outbox.Mirror, error) {
@@ -42,13 +43,14 @@ func newOutbox(lc fx.Lifecycle, c *Config, client *kafka.Client, pager *selfpage
 // lead owns the two loops while this process leads.
 type lead struct {
 	cfg      *Config
-	files    *Files
+	schema   *schema
+	silences *silence.Store
+	silenced silencesRead
 	timeline *clickhouse.Timeline
 	store    *clickhouse.Store
 	client   *kafka.Client
 	log      *clickhouse.IncidentLog
 	box      *outbox.Mirror
-	places   places
 	commands *commands
 	health   selfpage.Reporter
 	logger   *slog.Logger
@@ -57,7 +59,11 @@ type lead struct {
 	respondM *respond.Metrics
 
 	mu     sync.Mutex
+	files  *Files // what is in force
+	places places
 	may    bool
+	member bool         // of a generation that lives and gives us the partition
+	since  time.Time    // of this term
 	loop   *detect.Loop // nil while another process leads, as is the next
 	answer *respond.Loop
 }
@@ -75,6 +81,8 @@ type leadParts struct {
 	Commands *commands
 	Schema   *schema
 	Topics   *topics
+	Silences *silence.Store
+	Silenced silencesRead
 	Pager    *selfpage.Pager
 	Version  version
 	Registry *prometheus.Registry
@@ -83,16 +91,12 @@ type leadParts struct {
 
 func newLead(lc fx.Lifecycle, stop fx.Shutdowner, p leadParts) *lead {
 	l := &lead{
-		cfg: p.Config, files: p.Files, timeline: p.Timeline, store: p.Store, client: p.Client, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
+		cfg: p.Config, files: p.Files, schema: p.Schema, silences: p.Silences, silenced: p.Silenced, timeline: p.Timeline, store: p.Store, client: p.Client, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
 		health: p.Pager.From("lead"), logger: p.Logger, version: p.Version,
 		detectM: detect.NewMetrics(p.Registry), respondM: respond.NewMetrics(p.Registry),
 	}
-	background(lc, stop, p.Logger, "detect and respond", func(ctx context.Context) error {
-		if !p.Schema.wait(ctx) {
-			return nil
-		}
-		return l.run(ctx)
-	})
+	p.Silences.OnChange(l.silence)
+	background(lc, stop, p.Logger, "detect and respond", l.run)
 	background(lc, stop, p.Logger, "election", func(ctx context.Context) error {
 		if !p.Topics.wait(ctx) {
 			return nil
@@ -110,6 +114,7 @@ func (l *lead) elect(ctx context.Context, client *kafka.Client) error {
 	c := &l.cfg.Kafka
 	g, err := client.NewGroup(kafka.GroupConfig{
 		ID: c.Group + ".lead", Topics: []string{c.CommandsTopic}, SessionTimeout: c.SessionTimeout.Std(), RebalanceTimeout: c.RebalanceTimeout.Std(),
+		Claim: l.claim,
 	})
 	if err != nil {
 		return fmt.Errorf("election: %w", err)
@@ -117,23 +122,59 @@ func (l *lead) elect(ctx context.Context, client *kafka.Client) error {
 	return g.Run(ctx, func(ctx context.Context, gen kafka.Generation) error {
 		l.mayLead(slices.Contains(gen.Assigned[c.CommandsTopic], 0))
 		<-ctx.Done()
+		l.mu.Lock()
+		l.member = false
+		l.mu.Unlock()
 		return nil
 	})
+}
+
+// claim keeps the lead where it is while another process joins or leaves: whoever takes over begins with a pause. Who is
+// blocked gives it up, another may be better off.
+func (l *lead) claim() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.may || l.loop == nil {
+		return 0
+	}
+	h := l.loop.Health()
+	if !h.Leading || !h.BlockedSince.IsZero() && time.Since(h.BlockedSince) > giveUpAfter {
+		return 0
+	}
+	return h.Epoch
 }
 
 func (l *lead) mayLead(v bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.member = v
 	if v != l.may {
 		l.logger.Info("election", "may_lead", v)
 	}
 	l.may = v
 }
 
+// leading tells whether this process may send. What fences is the epoch. Where none can be had because ClickHouse does not
+// answer, the group's word must do: what was decided before is due, and waiting for a database with a page in hand is worse
+// than a message that another process, which has lost touch with Kafka, might send as well.
 func (l *lead) leading() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.may && l.loop != nil && l.loop.Health().Leading
+	late := time.Since(l.since) >= epochGrace
+	select {
+	case <-l.silenced:
+	default:
+		if !late {
+			return false // a silence of another process could be broken
+		}
+	}
+	switch {
+	case !l.may || l.answer == nil:
+		return false
+	case l.loop != nil && l.loop.Health().Leading:
+		return true
+	}
+	return l.member && late
 }
 
 // Health is the detector's, or nothing while another process leads.
@@ -151,6 +192,11 @@ const (
 	electionPoll = 200 * time.Millisecond
 	// afterLoss keeps two processes that both believe they may lead from taking it from each other without end.
 	afterLoss = 5 * time.Second
+	// epochGrace is how long the epoch is waited for before pages go out without one. A process before us has sent its last
+	// by then.
+	epochGrace = 15 * time.Second
+	// giveUpAfter is how long a detector may be blocked before another process may have the lead.
+	giveUpAfter = time.Minute
 )
 
 // run leads whenever it may.
@@ -185,37 +231,20 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // term runs both loops until the lead is lost. They begin anew each time from what is stored: another process may have
-// gone on in between.
+// gone on in between. Respond does not wait for the database: what the outbox holds is sent without it.
 func (l *lead) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !l.expect(ctx) {
-		return nil
-	}
-	owner, err := os.Hostname()
-	if err != nil {
-		owner = "unknown"
-	}
-	loop := detect.NewLoop(l.timeline, detect.LoopConfig{
-		Detector: detect.Config{Rules: l.files.Rules, Catalogue: l.files.Catalogue, ExternalLabels: l.cfg.ExternalLabels},
-		Owner:    owner, Binary: string(l.version), Poll: l.cfg.Detect.Poll.Std(), Hold: l.cfg.Detect.Hold.Std(),
-		Commands: l.commands, Logger: l.logger.With("component", "detect"), Metrics: l.detectM,
-	})
-	answer, err := respond.New(respond.Options{
-		Log: l.log, Routes: l.files.Routes, Places: l.places, Store: l.box, Settings: l.cfg.Respond.Settings, Poll: l.cfg.Respond.Poll.Std(),
-		Lead: l.leading, Health: l.respondHealth,
-		Logger: l.logger.With("component", "respond"), Metrics: l.respondM,
-	})
+	answer, err := l.begin()
 	if err != nil {
 		return err
 	}
-	l.setLoops(loop, answer)
 	defer l.rest(respondCauses)
-	defer l.setLoops(nil, nil)
+	defer l.end()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer cancel()
-		return loop.Run(ctx)
+		return l.detect(ctx)
 	})
 	g.Go(func() error { return answer.Run(ctx) })
 	g.Go(func() error {
@@ -231,6 +260,85 @@ func (l *lead) term(ctx context.Context) error {
 		return nil
 	})
 	return g.Wait()
+}
+
+// begin makes the respond loop of a term.
+func (l *lead) begin() (*respond.Loop, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answer, err := respond.New(respond.Options{
+		Log: l.log, Routes: l.files.Routes, Places: l.places, Store: l.box, Settings: l.cfg.Respond.Settings, Poll: l.cfg.Respond.Poll.Std(),
+		Lead: l.leading, Health: l.respondHealth,
+		Logger: l.logger.With("component", "respond"), Metrics: l.respondM,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.SetSilences(l.silences.InForce())
+	l.answer, l.since = answer, time.Now()
+	return answer, nil
+}
+
+func (l *lead) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loop, l.answer = nil, nil
+}
+
+// detect runs the detector once there is something to detect on.
+func (l *lead) detect(ctx context.Context) error {
+	if !l.schema.wait(ctx) || !l.expect(ctx) {
+		return nil
+	}
+	owner, err := os.Hostname()
+	if err != nil {
+		owner = "unknown"
+	}
+	l.mu.Lock()
+	loop := detect.NewLoop(l.timeline, detect.LoopConfig{
+		Detector: l.detectorConfig(), Owner: owner, Binary: string(l.version), Poll: l.cfg.Detect.Poll.Std(), Hold: l.cfg.Detect.Hold.Std(),
+		Commands: l.commands, Logger: l.logger.With("component", "detect"), Metrics: l.detectM,
+	})
+	l.loop = loop
+	l.mu.Unlock()
+	return loop.Run(ctx)
+}
+
+func (l *lead) detectorConfig() detect.Config {
+	return detect.Config{Rules: l.files.Rules, Catalogue: l.files.Catalogue, ExternalLabels: l.cfg.ExternalLabels}
+}
+
+// inForce are the files and places that count now.
+func (l *lead) inForce() (*Files, places) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.files, l.places
+}
+
+// reload takes other files and places: the detector at its next tick, respond at once.
+func (l *lead) reload(f *Files, all places) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.answer != nil {
+		if err := l.answer.SetRoutes(f.Routes, all); err != nil {
+			return err
+		}
+	}
+	l.files, l.places = f, all
+	if l.loop != nil {
+		l.loop.Reload(l.detectorConfig())
+	}
+	return nil
+}
+
+// silence passes on which silences there are.
+func (l *lead) silence(list []respond.Silence) {
+	l.mu.Lock()
+	answer := l.answer
+	l.mu.Unlock()
+	if answer != nil {
+		answer.SetSilences(list)
+	}
 }
 
 // expect tells the ledger which partitions there are before anything is judged, and is false when ctx ended first.
@@ -253,7 +361,8 @@ func (l *lead) expectOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range l.files.Pipelines.Pipelines {
+	files, _ := l.inForce()
+	for _, p := range files.Pipelines.Pipelines {
 		for _, topic := range p.AllTopics() {
 			if !slices.Contains(there, topic) {
 				continue
@@ -268,12 +377,6 @@ func (l *lead) expectOnce(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (l *lead) setLoops(loop *detect.Loop, answer *respond.Loop) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.loop, l.answer = loop, answer
 }
 
 // records are the outbox's while this process leads.

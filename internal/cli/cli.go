@@ -100,6 +100,7 @@ func newRoot(env Env) *cobra.Command {
 		explainCommand(env),
 		incidentCommand(env),
 		whyCommand(env),
+		silenceCommand(env),
 		drillCommand(env),
 	)
 	group(root)

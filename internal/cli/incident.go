@@ -14,6 +14,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/console"
 	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/respond/silence"
 )
 
 func incidentCommand(env Env) *cobra.Command {
@@ -153,6 +154,12 @@ func printWhy(w io.Writer, a console.IncidentAnswer) {
 	case !a.Incident.Page && a.Incident.DeclaredAt.IsZero():
 		fmt.Fprint(w, "It was never declared, so it paged nobody.\n\n")
 	}
+	for _, s := range a.Silences {
+		fmt.Fprintln(w, silenceText(s))
+	}
+	if len(a.Silences) > 0 {
+		fmt.Fprintln(w)
+	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, e := range a.Events {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", stamp(e.At), e.Type, e.Reason) // a person's word says in its reason whose it is
@@ -167,6 +174,20 @@ func printWhy(w io.Writer, a console.IncidentAnswer) {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", stamp(d.At), d.Receiver, d.Action, d.Outcome, d.Detail)
 	}
 	_ = t.Flush()
+}
+
+// silenceText says what a silence means for an incident.
+func silenceText(s console.SilenceAnswer) string {
+	text := "It was silenced until " + stamp(s.EndsAt)
+	switch {
+	case s.Status == silence.Active:
+		text = "It is silenced: nothing new is told before " + stamp(s.EndsAt)
+	case s.Status == silence.Pending:
+		text = "It will be silenced from " + stamp(s.StartsAt) + " to " + stamp(s.EndsAt)
+	case s.ExpiredBy != "":
+		text += ", when " + s.ExpiredBy + " ended that"
+	}
+	return fmt.Sprintf("%s UTC. Silence %s by %s: %s (%s)", text, s.ID, s.CreatedBy, s.Comment, strings.Join(s.Matchers, " "))
 }
 
 // drillTimeout is above what a drill takes that has to give up on a place and close the others.

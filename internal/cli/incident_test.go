@@ -13,6 +13,8 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/console"
 	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/respond/outbox"
+	"github.com/tocsin-project/tocsin/internal/respond/silence"
 )
 
 // log is an incident log and the place for commands of a running Tocsin.
@@ -68,8 +70,12 @@ func running(t *testing.T) *log {
 	l.put("T-1", incident.Declared, incident.EventDeclared, "customers notice (2 points)")
 	l.put("T-2", incident.Suspected, incident.EventSuspected, "a blip")
 	l.put("T-2", incident.Dismissed, incident.EventDismissed, "no incident, says ada: a test")
+	silences, err := silence.New(t.Context(), &outbox.Memory{}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c, err := console.New(console.Options{
-		Reader: l, Commander: l, Logger: slog.New(slog.DiscardHandler), Status: func() console.Status { return console.Status{} },
+		Silences: silences, Reader: l, Commander: l, Logger: slog.New(slog.DiscardHandler), Status: func() console.Status { return console.Status{} },
 		Drill: func(context.Context) (string, error) { return "1 place was told", l.drill },
 		Deliveries: func(id string) []console.Delivery {
 			if id != "T-1" {

@@ -28,6 +28,8 @@ type IncidentAnswer struct {
 	Incident   incident.Incident `json:"incident"`
 	Events     []incident.Event  `json:"events"`
 	Deliveries []Delivery        `json:"deliveries"`
+	// Silences are those that concern it, also such as have ended.
+	Silences []SilenceAnswer `json:"silences"`
 }
 
 // brief takes from each event the incident after it, but for what the log shows of it.
@@ -115,7 +117,8 @@ func (c *Console) answer(r *http.Request, from Reader, id string) (IncidentAnswe
 	if d == nil {
 		d = []Delivery{}
 	}
-	return IncidentAnswer{Incident: events[len(events)-1].After, Events: events, Deliveries: d}, nil
+	in := events[len(events)-1].After
+	return IncidentAnswer{Incident: in, Events: events, Deliveries: d, Silences: c.silencesOf(in)}, nil
 }
 
 func (c *Console) apiDeliveries(w http.ResponseWriter, r *http.Request) {

@@ -79,7 +79,7 @@ func TestShapesOfAnswers(t *testing.T) {
 		t.Errorf("one incident: %v, %d of them", err, len(list))
 	}
 	_, body, _ = get(t, s, "/api/v1/incidents/inc-1")
-	if got := keys(t, []byte(body)); got != "deliveries events incident" {
+	if got := keys(t, []byte(body)); got != "deliveries events incident silences" {
 		t.Errorf("an incident's answer has %s", got)
 	}
 	var answer IncidentAnswer

@@ -31,7 +31,9 @@ type Options struct {
 	Series    func(context.Context, incident.Incident) ([]Series, error)
 	Commander Commander
 	Drill     func(ctx context.Context) (string, error)
-	Logger    *slog.Logger
+	// Silences are those of the installation; a console without them has nil.
+	Silences Silencer
+	Logger   *slog.Logger
 	// Names are those by which people reach the console, in lower case, beside addresses and names without a dot.
 	Names []string
 	// Now is the wall clock, for ages on pages only.
@@ -76,6 +78,9 @@ func (c *Console) Register(mux *http.ServeMux) {
 		"POST /api/v1/incidents/{id}/{command}": c.apiCommand,
 		"GET /api/v1/deliveries":                c.apiDeliveries,
 		"POST /api/v1/drill":                    c.apiDrill,
+		"GET /api/v1/silences":                  c.apiSilences,
+		"POST /api/v1/silences":                 c.apiSilence,
+		"POST /api/v1/silences/{id}/expire":     c.apiExpire,
 	} {
 		mux.HandleFunc(pattern, c.byOurName(h))
 	}

@@ -25,11 +25,14 @@ type indexData struct {
 	Past    []incident.Incident
 	Blind   string // why incidents can't be read
 	Now     time.Time
+	// Silences are those that have not ended: whoever wonders why nobody is told must see them here.
+	Silences []SilenceAnswer
 }
 
 func (c *Console) index(w http.ResponseWriter, r *http.Request) {
 	d := indexData{Status: c.Status(), Now: c.now()}
 	// Open ones are read by themselves: one that is days old must not fall off a list of newer ones that ended.
+	d.Silences = c.silences()
 	open, err := c.read.Incidents(r.Context(), true, maxOpen)
 	var all []incident.Incident
 	if err == nil {
