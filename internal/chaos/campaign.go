@@ -22,8 +22,8 @@ import (
 type Options struct {
 	Seed     uint64
 	Faults   int           // to inject
-	Events   uint64        // to write, at least
-	Duration time.Duration // after it no further fault is injected
+	Events   uint64        // to write
+	Duration time.Duration // after it no further fault is injected and nothing more is written
 	Broker   string        // "embedded" or "real"
 	Members  int           // daemons in the group
 	Parallel int           // faults at a time
@@ -272,17 +272,17 @@ func (c *campaign) write(ctx context.Context) error {
 	began := time.Now()
 	for n := 0; ctx.Err() == nil; n++ {
 		written := c.producer.events()
-		if written >= c.o.Events {
+		if written >= c.o.Events || c.o.Duration > 0 && time.Since(began) > c.o.Duration {
 			return nil
 		}
 		for ctx.Err() == nil && written > c.allowed(began) {
 			pause(ctx, 10*time.Millisecond)
 		}
-		stream, records := spans, 1+r.IntN(4)
+		stream, records := spans, 1+r.IntN(8)
 		switch {
-		case n%8 == 3:
+		case n%6 == 3:
 			stream, records = gauges, 1+r.IntN(3)
-		case n%16 == 9:
+		case n%12 == 8:
 			stream, records = tickets, 1+r.IntN(3)
 		}
 		if err := c.producer.write(ctx, w, stream, r.IntN(1<<20), records); err != nil {

@@ -32,7 +32,7 @@ func run(ctx context.Context) (bool, error) {
 	flag.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "what the faults and the records are drawn by")
 	flag.IntVar(&o.Faults, "faults", 1000, "faults to inject")
 	flag.Uint64Var(&o.Events, "events", 20_000_000, "events to write")
-	flag.DurationVar(&o.Duration, "duration", 20*time.Minute, "after it no further fault is injected")
+	flag.DurationVar(&o.Duration, "duration", 20*time.Minute, "after it no further fault is injected and nothing more is written")
 	flag.StringVar(&o.Broker, "broker", "embedded", "embedded, or real for Apache Kafka")
 	flag.IntVar(&o.Members, "members", 4, "daemons in the group")
 	flag.IntVar(&o.Parallel, "parallel", 4, "faults at a time")
