@@ -214,7 +214,7 @@ func (m *Masker) Payload(b []byte, limit int) []byte {
 		if i := bytes.LastIndexAny(b, " \t\r\n\"',;&{}[]<>"); i > limit {
 			b = b[:i]
 		} else {
-			b = b[:limit-margin]
+			b = b[:max(limit-margin, 0)]
 		}
 	}
 	return []byte(Cut(m.String(string(b)), limit))
