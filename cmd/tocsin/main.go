@@ -3,9 +3,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/tocsin-project/tocsin/deploy"
@@ -38,6 +41,11 @@ func run(ctx context.Context, o cli.RunOptions) error {
 
 func runDemo(ctx context.Context, o cli.DemoOptions) error {
 	s, err := scenario.Load(deploy.Demo, o.Scenario)
+	if errors.Is(err, fs.ErrNotExist) {
+		if names, namesErr := scenario.Names(deploy.Demo); namesErr == nil {
+			return fmt.Errorf("--scenario %q: there is none of this name; there are %s", o.Scenario, strings.Join(names, ", "))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("reading the scenario: %w", err)
 	}

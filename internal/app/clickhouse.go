@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
+	"github.com/tocsin-project/tocsin/internal/respond"
 	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
 )
 
@@ -64,7 +66,7 @@ func newSchema(lc fx.Lifecycle, stop fx.Shutdowner, db *clickhouse.DB, pager *se
 				down.look(err, time.Now())
 				detail := ""
 				if err != nil {
-					detail = err.Error()
+					detail = brief(err)
 				}
 				health.Report(selfpage.ClickHouseUnreachable, err == nil, detail)
 			}
@@ -92,6 +94,13 @@ func (s *schema) look(ctx context.Context, db *clickhouse.DB, migrated *bool, lo
 	close(s.ready)
 	logger.Info("schema is up to date", "took", time.Since(began).Round(time.Millisecond))
 	return nil
+}
+
+// brief is as much of an error as a woken person reads: its first line, without the stack that ClickHouse sends along.
+func brief(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	line, _, _ = strings.Cut(line, " Stack trace")
+	return respond.Cut(line, 200)
 }
 
 // wait is shorter while something is wrong, to notice soon that it no longer is.

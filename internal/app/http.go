@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -44,12 +45,19 @@ func (c *HTTPConfig) check() (errs strictyaml.Errors) {
 	return errs
 }
 
-// External is the base of links, without a slash at its end.
+// External is the base of links, without a slash at its end. A server that listens on all addresses is reached by its
+// machine's name: nobody can follow a link to 0.0.0.0.
 func (c *HTTPConfig) External() string {
-	if c.ExternalURL == "" {
-		return "http://" + c.Listen
+	if c.ExternalURL != "" {
+		return strings.TrimRight(c.ExternalURL, "/")
 	}
-	return strings.TrimRight(c.ExternalURL, "/")
+	host, port, err := net.SplitHostPort(c.Listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		if name, err := os.Hostname(); err == nil && name != "" {
+			return "http://" + net.JoinHostPort(name, port)
+		}
+	}
+	return "http://" + c.Listen
 }
 
 // serverModule serves the console, the API, /metrics and the health checks. It starts last and stops first, so that
@@ -60,7 +68,8 @@ var serverModule = fx.Module("http",
 	fx.Invoke(serve),
 )
 
-func newMux(cfg *Config, c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status, reload *reloader) *http.ServeMux {
+// newMux asks for the places first: a receiver that can't be built ends the start before anything is opened.
+func newMux(cfg *Config, _ places, c *console.Console, d *door.Door, reg *prometheus.Registry, status func() console.Status, reload *reloader) *http.ServeMux {
 	mux := http.NewServeMux()
 	c.Register(mux)
 	if cfg.Door.Listen == "" {

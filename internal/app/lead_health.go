@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,7 +35,7 @@ func (l *lead) respondHealth(cause string, healthy bool, detail string) {
 	if c := selfpage.Cause(cause); c == selfpage.RespondStalled {
 		l.health.Watch(c, respondWithin)
 	} else {
-		l.health.Report(c, healthy, detail)
+		l.health.Report(c, healthy, brief(errors.New(detail)))
 	}
 }
 

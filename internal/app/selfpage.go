@@ -52,6 +52,7 @@ func newPager(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, all places, logger
 		host = "unknown"
 	}
 	p := selfpage.New(selfpage.Options{Config: c.SelfPage, Places: own, Name: host, Logger: logger, Registry: reg})
+	watchDisk(lc, stop, c.path(c.Respond.DataDir), p, logger)
 	if len(own) > 0 {
 		background(lc, stop, logger, "self-page", p.Run)
 	}

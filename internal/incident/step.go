@@ -242,14 +242,26 @@ func (s *stepper) recover(in Input) {
 	switch {
 	case s.i.State == Suspected && in.Quiet >= in.Recovered && in.Quiet > 0:
 		s.i.State, s.i.ResolvedAt = Dismissed, s.now
-		s.log(EventDismissed, "", "went away by itself: nothing has been abnormal for %s", in.Quiet)
+		s.log(EventDismissed, "", "went away by itself: nothing has been abnormal for %s", short(in.Quiet))
 	case (s.i.State == Declared || s.i.State == Acknowledged) && in.Served >= in.Recovered && in.Served > 0:
 		s.i.State, s.i.MitigatedAt = Mitigated, s.now
-		s.log(EventMitigated, "", "requests have succeeded again for %s", in.Served)
+		s.log(EventMitigated, "", "requests have succeeded again for %s", short(in.Served))
 	case s.i.State == Mitigated && in.Served >= ResolveAfter*in.Recovered && in.Quiet >= in.Recovered && in.Quiet > 0:
 		s.i.State, s.i.ResolvedAt, s.i.Page = Resolved, s.now, false
-		s.log(EventResolved, "", "requests have succeeded for %s and nothing at all has been abnormal for %s", in.Served, in.Quiet)
+		s.log(EventResolved, "", "requests have succeeded for %s and nothing at all has been abnormal for %s", short(in.Served), short(in.Quiet))
 	}
+}
+
+// short prints a duration as people write it: 5m, not 5m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // commands carries out what people said. What does not apply to the state is no error: the button was old.
