@@ -57,6 +57,7 @@ func (b *bench) stopped(ctx context.Context, w workload, addr, lib string) error
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), envRole+"="+roleIngest, envConfig+"="+string(j))
+	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start ingest: %w", err)
 	}
@@ -87,7 +88,7 @@ func (b *bench) stopped(ctx context.Context, w workload, addr, lib string) error
 	if engine, err = chlocal.Start(ctx, options); err != nil {
 		return fmt.Errorf("start ClickHouse again: %w", err)
 	}
-	_, before := processCPU(cmd.Process.Pid)
+	_, peak := processCPU(cmd.Process.Pid)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -99,7 +100,7 @@ func (b *bench) stopped(ctx context.Context, w workload, addr, lib string) error
 	if err := compare(ctx, engine.URL(), t); err != nil {
 		return err
 	}
-	fmt.Printf("  peak %.0f MB until then; totals equal the truth afterwards\n", float64(before)/1e6)
+	fmt.Printf("  peak %.0f MB until then; totals equal the truth afterwards\n", float64(peak)/1e6)
 	return nil
 }
 

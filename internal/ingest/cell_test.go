@@ -18,7 +18,7 @@ func TestRowsAreCells(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	key := signal.Key{Path: signal.Path{Service: "s", Operation: "o"}}
 	counts := []uint64{0, 1, 1, 1, 3, math.MaxUint32 - 1, math.MaxUint32, math.MaxUint32 + 1, 1 << 40}
-	for round := range 300 {
+	for round := range 150 {
 		b := &batch{index: map[cellID]int{}, places: make(places, 64), number: 1}
 		shared := NewKey(key, 1)
 		want := map[int64]*signal.Cell{}
