@@ -119,7 +119,7 @@ func answersAny(rec *Recording, in *Incident) *bool {
 	if rec.Labels == nil || in.DeclaredAt == nil {
 		return nil
 	}
-	yes := slices.ContainsFunc(rec.Labels.Incidents, func(l Label) bool { return overlaps(&l, in, rec.To) })
+	yes := slices.ContainsFunc(rec.Labels.Incidents, func(l Label) bool { return rec.Labels.answers(&l, in, rec.To) })
 	return &yes
 }
 

@@ -20,6 +20,7 @@ type journal struct {
 	transitions []incident.Transition
 	events      []incident.Event
 	traffic     traffic
+	verdicts    map[string]Verdict // of responders, by incident
 }
 
 // known is an incident as of its newest event.
@@ -30,11 +31,11 @@ func (in *known) answersNone(l *Labels, end time.Time) bool {
 		return true
 	}
 	x := Incident{StartedAt: instant(in.StartedAt), DeclaredAt: instant(in.DeclaredAt), ResolvedAt: instant(in.ResolvedAt)}
-	return !slices.ContainsFunc(l.Incidents, func(label Label) bool { return overlaps(&label, &x, end) })
+	return !slices.ContainsFunc(l.Incidents, func(label Label) bool { return l.answers(&label, &x, end) })
 }
 
 func newJournal() *journal {
-	return &journal{last: map[string]known{}, moments: map[string][]Moment{}, pages: map[string][]Page{}}
+	return &journal{last: map[string]known{}, moments: map[string][]Moment{}, pages: map[string][]Page{}, verdicts: map[string]Verdict{}}
 }
 
 func (j *journal) add(events []incident.Event, warnings []incident.Warning, transitions []incident.Transition) {

@@ -30,6 +30,8 @@ type Options struct {
 	// RestartAt, where it is not zero, stops the detector at that event time and goes on with a new one from what the
 	// timeline keeps. The answer must be the same.
 	RestartAt time.Time
+	// Labels are what stored history is scored against; a recording has its own.
+	Labels *Labels
 	// BadLine is told of lines that are no event; the replay goes on without them.
 	BadLine func(error)
 }

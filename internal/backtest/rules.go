@@ -119,7 +119,7 @@ func (r *RuleScore) judge(list []interval, l *Labels, end time.Time) {
 	for _, label := range l.Incidents {
 		first := -1
 		for i, x := range list {
-			if x.from.After(label.endOr(end)) || x.to.Before(label.Start) || x.from.Before(label.Start.Add(-head)) {
+			if x.from.After(label.endOr(end)) || x.to.Before(label.Start) || x.from.Before(label.Start.Add(-head)) || inQuiet(l.Quiet, x.from) {
 				continue
 			}
 			answers[i] = true

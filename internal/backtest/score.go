@@ -8,8 +8,8 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// Score holds what a recording's incidents are worth against its labels. An incident answers a label if it was declared
-// and overlaps it in time; what overlaps neither a label nor a quiet span is neither right nor wrong.
+// Score holds what a recording's incidents are worth against its labels. An incident answers a label if it was declared,
+// not in a quiet span, and overlaps it in time; what overlaps neither a label nor a quiet span is neither right nor wrong.
 type Score struct {
 	Labels         int      `json:"labels"`
 	Detected       int      `json:"detected"`        // labels with at least one declared incident
@@ -44,7 +44,7 @@ func score(l *Labels, incidents []Incident, to time.Time) *Score {
 		label := &l.Incidents[i]
 		first := -1
 		for i := range incidents {
-			if incidents[i].DeclaredAt == nil || !overlaps(label, &incidents[i], to) {
+			if incidents[i].DeclaredAt == nil || !l.answers(label, &incidents[i], to) {
 				continue
 			}
 			answered[i]++
@@ -143,7 +143,9 @@ func (s *Score) scoreCause(c LabelCause, suspects []Suspect) {
 	}
 }
 
-func overlaps(l *Label, in *Incident, to time.Time) bool {
+// answers tells whether a declared incident answers a label: it overlaps it, and nobody has labelled the time of its
+// declaration as quiet.
+func (ls *Labels) answers(l *Label, in *Incident, to time.Time) bool {
 	began := *in.DeclaredAt
 	if in.StartedAt != nil {
 		began = *in.StartedAt
@@ -152,7 +154,7 @@ func overlaps(l *Label, in *Incident, to time.Time) bool {
 	if in.ResolvedAt != nil {
 		over = *in.ResolvedAt
 	}
-	return !began.After(l.endOr(to)) && !over.Before(l.Start) && !in.DeclaredAt.Before(l.Start.Add(-head))
+	return !began.After(l.endOr(to)) && !over.Before(l.Start) && !in.DeclaredAt.Before(l.Start.Add(-head)) && !inQuiet(ls.Quiet, *in.DeclaredAt)
 }
 
 // head is by how much a declaration may come before a label begins and still be an answer to it: signs come before harm. What

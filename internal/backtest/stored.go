@@ -19,7 +19,8 @@ const (
 
 // RunStored replays stored history: the ticks that ended in (from, to], with the inputs that the live detector had. Where
 // rules and catalogue are those of then and the detector's state at the beginning is stored, it comes to what the live detector
-// came to; else Recording.Approximate says what is different.
+// came to; else Recording.Approximate says what is different. It is scored against o.Labels, or without these against what
+// responders said of the incidents, if anything.
 func RunStored(ctx context.Context, h History, from, to time.Time, o Options) (Recording, error) {
 	first, err := firstTick(ctx, h, from, to)
 	if err != nil {
@@ -35,7 +36,11 @@ func RunStored(ctx context.Context, h History, from, to time.Time, o Options) (R
 			return Recording{}, err
 		}
 	}
-	out := r.journal.recording("history", from.UTC(), to.UTC(), o, nil)
+	labels := o.Labels
+	if labels == nil {
+		labels = r.journal.verdictLabels(from.UTC(), to.UTC())
+	}
+	out := r.journal.recording("history", from.UTC(), to.UTC(), o, labels)
 	out.Approximate = r.why
 	return out, nil
 }
@@ -120,6 +125,11 @@ func (r *storedReplay) chunk(ctx context.Context, from, to time.Time, first uint
 		}
 		if t.Rules != r.Rules.Revision || t.Catalogue != r.Catalogue.Revision {
 			r.approximate("from %s on it was judged live by other rules or another catalogue", t.To.UTC().Format(time.RFC3339))
+		}
+		for k := range t.Commands {
+			if v := verdictOf(&t.Commands[k]); v != "" && t.Number >= first {
+				r.journal.verdicts[t.Commands[k].Incident] = v
+			}
 		}
 		out := r.detector.Tick(ins[i])
 		r.number = t.Number

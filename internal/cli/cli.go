@@ -98,6 +98,7 @@ func newRoot(env Env) *cobra.Command {
 		ingestCommand(env),
 		backtestCommand(env),
 		explainCommand(env),
+		calibrateCommand(env),
 		incidentCommand(env),
 		whyCommand(env),
 		silenceCommand(env),
