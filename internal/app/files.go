@@ -139,11 +139,11 @@ func CheckConfig(file string) ([]string, error) {
 		}
 	}
 	ruleCount := len(f.Rules.Rules())
-	return []string{
+	return append(f.Rules.Warnings(known(f)),
 		fmt.Sprintf("pipelines: %d", len(f.Pipelines.Pipelines)),
 		fmt.Sprintf("rules: %d in %d groups, revision %s", ruleCount, len(f.Rules.Groups), f.Rules.Revision),
 		fmt.Sprintf("receivers: %d", len(f.Routes.Receivers)),
 		fmt.Sprintf("catalogue: %d services, %d resources, %d areas", len(f.Catalogue.Services), len(f.Catalogue.Resources), len(f.Catalogue.Areas)),
 		good,
-	}, nil
+	), nil
 }

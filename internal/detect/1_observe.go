@@ -21,6 +21,7 @@ type pending struct {
 	Gauges  []signal.Gauge
 	Tickets []signal.Ticket
 	Changes []signal.Change
+	Alerts  []signal.Alert `json:",omitempty"`
 }
 
 // take puts a tick's rows among those that wait. The order makes the result independent of the order of arrival.
@@ -38,6 +39,9 @@ func (d *Detector) take(in *Inputs) {
 	})
 	p.Changes = insertSorted(p.Changes, in.Changes, func(a, b *signal.Change) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Phase, b.Phase))
+	})
+	p.Alerts = insertSorted(p.Alerts, in.Alerts, func(a, b *signal.Alert) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(a.Status, b.Status))
 	})
 }
 
@@ -74,6 +78,7 @@ func (p *pending) oldest() (int64, bool) {
 	if len(p.Changes) > 0 {
 		see(p.Changes[0].Time)
 	}
+	// An alert's time is when it began, which may be long ago: it does not say how far back anything has to be judged.
 	return at, ok
 }
 
@@ -103,6 +108,12 @@ func (d *Detector) observe(t int64) {
 	}
 	if n > 0 {
 		p.Changes = p.Changes[n:]
+	}
+	for n = 0; n < len(p.Alerts) && p.Alerts[n].Time.Before(now); n++ {
+		d.observeAlert(&p.Alerts[n], t)
+	}
+	if n > 0 {
+		p.Alerts = p.Alerts[n:]
 	}
 	if t%6 == 0 {
 		d.tidy(t)

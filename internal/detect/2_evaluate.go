@@ -28,6 +28,8 @@ type verdict struct {
 	exhausted          time.Time // saturation with a forecast
 	limit              float64
 	full               bool // saturation: nothing is left
+	labels             map[string]string
+	subjects           int // services or resources that it stands for, past a limit
 	stream             signal.Stream
 }
 
@@ -41,6 +43,8 @@ type finding struct {
 	Exhausted time.Time           `json:",omitzero"`  // forecast
 	Full      bool                `json:",omitempty"`
 	Level     [2]float64          // value and limit of a resource
+	Labels    map[string]string   `json:",omitempty"` // that the evaluator gave, beside the rule's
+	Subjects  int                 `json:",omitempty"` // past a limit
 	key       incident.FindingKey // F.Key with its rule
 	rule      *compiled
 }
@@ -58,7 +62,7 @@ func (d *Detector) evaluateRule(r *compiled, t int64) {
 	judged := map[incident.FindingKey]bool{}
 	var verdicts []verdict
 	r.eval(d, r, t, func(v verdict) { verdicts = append(verdicts, v) })
-	for _, v := range verdicts {
+	for _, v := range r.within(d, verdicts, t) {
 		judged[v.key] = true
 		d.judge(r, v, t)
 	}
@@ -89,9 +93,6 @@ func (d *Detector) judge(r *compiled, v verdict, t int64) {
 		if !v.abnormal {
 			return
 		}
-		if r.limit > 0 && len(r.active) >= r.limit {
-			return // the group's limit: what is known stays, nothing is cleared
-		}
 		f = &finding{key: v.key, rule: r}
 		f.F = incident.Finding{Key: v.key, Rule: r.Alert, Kind: r.Kind, ActiveAt: now}
 		r.active[v.key] = f
@@ -112,7 +113,10 @@ func (d *Detector) judge(r *compiled, v verdict, t int64) {
 	}
 	f.F.Partial = partial
 	f.F.Value, f.F.Requests, f.F.Failures = v.value, v.requests, v.failures
-	f.Exhausted, f.Full, f.Level = v.exhausted, v.full, [2]float64{v.value, v.limit}
+	if v.labels != nil {
+		f.Labels = v.labels
+	}
+	f.Exhausted, f.Full, f.Level, f.Subjects = v.exhausted, v.full, [2]float64{v.value, v.limit}, v.subjects
 	from := f.F.State
 	switch {
 	case abnormal && from == incident.Firing:
@@ -271,6 +275,9 @@ func (d *Detector) describe(r *compiled, f *finding, v verdict) {
 		rendered[n] = render(r.Labels[n].Value, data)
 	}
 	for n, v := range rendered {
+		set(n, v)
+	}
+	for n, v := range f.Labels {
 		set(n, v)
 	}
 	f.F.Labels = labels

@@ -155,6 +155,9 @@ func (c *scene) edge(a, b node) string {
 	if a.key == b.key {
 		return "the same finding"
 	}
+	if a.key.Rule == b.key.Rule && apart <= nearOnset && (isPastLimit(&a.key) || isPastLimit(&b.key)) {
+		return "past the limit of " + a.key.Rule
+	}
 	if an != "" && an == bn {
 		if apart <= time.Hour || a.kind == "saturation" {
 			return "same " + kindOfNode(a) + " " + an

@@ -142,7 +142,7 @@ func onlySupport(ms []member) bool {
 // warn turns saturation findings that joined in this step into warnings.
 func (d *Detector) warn(x *tracked, now time.Time) {
 	for _, a := range x.joined {
-		if a.Finding.Kind != "saturation" {
+		if a.Finding.Kind != "saturation" || a.Finding.Key.Resource == "" {
 			continue
 		}
 		f := d.finding(a.Finding.Key)

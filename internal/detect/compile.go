@@ -41,6 +41,7 @@ var evaluators = map[string]evaluator{
 	"support":      evalSupport,
 	"saturation":   evalSaturation,
 	"gauge":        evalGauge,
+	"external":     evalExternal,
 	"backlog":      evalBacklog,
 	"retries":      evalRetries,
 	"absence":      evalAbsence,

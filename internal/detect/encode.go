@@ -62,6 +62,7 @@ func (s series) MarshalJSON() ([]byte, error) {
 			w.uint(m.failures)
 		}
 	}
+	w.int(s.quietFrom)
 	return json.Marshal(seriesJSON{s.key, w.b})
 }
 
@@ -104,6 +105,9 @@ func (s *series) UnmarshalJSON(b []byte) error {
 			l.minutes = append(l.minutes, leafMinute{minute: r.int(), total: r.uint(), failures: r.uint()})
 		}
 		s.leaves = append(s.leaves, l)
+	}
+	if len(r.b) > 0 { // one that was written before this was kept has all up to quietTo
+		s.quietFrom = r.int()
 	}
 	if r.err != nil {
 		return fmt.Errorf("series %s: %w", j.Key.Path, r.err)

@@ -65,13 +65,13 @@ func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	busy, silent := 0, 0
 	for _, k := range ps.gather(d, p) {
 		k.p.see(k.members, t)
-		if t-k.p.last > buckets(usualAfter) {
-			continue // that it is silent is how it is
+		if t-k.p.last > buckets(usualAfter) || k.p.last-k.p.born < bucketsAnHour {
+			continue // that it is silent is how it is, or nothing is known of its pauses yet
 		}
 		k.expected, k.rate, k.young = k.p.expect(t)
 		if k.rate*float64(least) >= p.Expected {
 			busy++
-			if t-1-k.p.last >= least/2 {
+			if gap := float64(t - 1 - k.p.last); gap >= float64(least)/2 && gap >= 2*k.p.gap {
 				silent++
 			}
 		}

@@ -43,6 +43,12 @@ func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	if e.bad != onlyFailures {
 		e.verb = "were refused or failed"
 	}
+	if p.Lost > 0 {
+		e.served = func(s *series) bool {
+			active := r.active[pathKey(r.Alert, s.key)]
+			return active != nil && active.F.State == incident.Firing || s.lost(t, buckets(e.window)) >= float64(p.Lost)
+		}
+	}
 	if p.Objective > 0 {
 		e.byObjective(r, p.Objective, p.BurnRates, func(s *series, from, to int64) (n, b uint64) {
 			c := s.sum(from, to, -1)
@@ -109,7 +115,8 @@ type rate struct {
 	verb        string
 	sum         func(s *series, window int64) (n, bad uint64)
 	usual       func(*series) (float64, bool)
-	burns       *burns // nil for a threshold
+	burns       *burns             // nil for a threshold
+	served      func(*series) bool // who is refused now was served before; nil does not ask
 }
 
 func (e *rate) run(d *Detector, t int64, yield func(verdict)) {
@@ -178,7 +185,7 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 		return v, false
 	}
 	if a.abnormal && (active == nil || timeOf(t).Sub(active.F.ActiveAt) < usualAfter) {
-		s.quietTo = t
+		s.disquiet(t, buckets(e.window))
 	}
 	return verdict{
 		key: key, abnormal: a.abnormal, value: a.share, requests: a.n, failures: a.bad, stream: signal.Requests,
@@ -201,6 +208,7 @@ func (e *rate) assess(s *series) (a assessed) {
 		usual, known = e.usual(s)
 		abnormal = e.timesUsual == 0 || share >= e.timesUsual*usual
 	}
+	abnormal = abnormal && (e.served == nil || e.served(s))
 	return assessed{n, b, share, abnormal, func(what string) string {
 		if !known {
 			usual, known = e.usual(s)
@@ -211,6 +219,24 @@ func (e *rate) assess(s *series) (a assessed) {
 		}
 		return text + fmt.Sprintf(", threshold %s", percent(e.above))
 	}}
+}
+
+// lostEnough successes have to be expected before their loss says anything.
+const lostEnough = 20
+
+// lost is the part of the successes of the hour before a window that has gone. One customer who is refused takes his own along,
+// everybody being refused takes all, and requests that nobody made before take none.
+func (s *series) lost(t, window int64) float64 {
+	before, now := s.sum(t-keepBuckets, t-window, -1), s.sum(t-window, t, -1)
+	oldest := t - keepBuckets
+	if len(s.points) > 0 {
+		oldest = max(oldest, s.points[0].bucket)
+	}
+	expected := float64(before.outcomes[signal.Success]) / float64(max(1, t-window-oldest)) * float64(window)
+	if expected < lostEnough {
+		return 0
+	}
+	return 1 - float64(now.outcomes[signal.Success])/expected
 }
 
 func things(k signal.Key) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -21,7 +22,7 @@ const (
 func (d *Detector) count(x *tracked, t int64) {
 	for i := range x.Members {
 		m := &x.Members[i]
-		if telemetry(m.Finding.Kind) && m.Active {
+		if onPath(&m.Finding) && m.Active {
 			d.track(x, m, t)
 		}
 	}
@@ -42,7 +43,7 @@ func keyOf(k *incident.FindingKey) signal.Key {
 
 func (x *tracked) hasPath(k signal.Key) bool {
 	return slices.ContainsFunc(x.Members, func(m member) bool {
-		return m.Active && telemetry(m.Finding.Kind) && keyOf(&m.Finding.Key) == k
+		return m.Active && onPath(&m.Finding) && keyOf(&m.Finding.Key) == k
 	})
 }
 
@@ -56,6 +57,9 @@ func (d *Detector) track(x *tracked, m *member, t int64) {
 		if m.Finding.Kind == "latency" {
 			p.Slow = m.Finding.Rule
 		}
+		if d.badOf(m.Finding.Rule) != onlyFailures {
+			p.Refused = m.Finding.Rule
+		}
 		if s := d.seriesOf(k); s != nil {
 			p.Base, _ = s.usualShare(onlyFailures)
 		}
@@ -65,7 +69,20 @@ func (d *Detector) track(x *tracked, m *member, t int64) {
 	}
 	if m.Finding.Kind == "failure_rate" {
 		x.Paths[i].Slow = ""
+		if d.badOf(m.Finding.Rule) == onlyFailures {
+			x.Paths[i].Refused = ""
+		}
 	}
+}
+
+// badOf are the outcomes that a rule counts as bad.
+func (d *Detector) badOf(alert string) [signal.NumOutcomes]bool {
+	for _, r := range d.rules {
+		if p, ok := r.Params.(*rule.FailureRate); ok && r.Alert == alert {
+			return p.BadOutcomes()
+		}
+	}
+	return onlyFailures
 }
 
 func (d *Detector) seriesOf(k signal.Key) *series {
@@ -91,7 +108,7 @@ func (d *Detector) countPath(x *tracked, p *pathTrack, t int64) {
 		if bound >= 0 {
 			return c.timed, c.slow
 		}
-		return c.judged(onlyFailures)
+		return c.judged(d.badOf(p.Refused))
 	}
 	n, b := share(p.Counted, t)
 	p.Requests += n

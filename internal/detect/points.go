@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 	services := map[string]bool{}
 	var share float64
 	var worst string
-	var dependents, bad int
+	var dependents, bad, past int
 	var resource string
 	for i := range x.Members {
 		m := &x.Members[i]
@@ -112,7 +113,11 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 		}
 		bad++
 		switch {
-		case telemetry(f.Kind):
+		case isPastLimit(&f.Key):
+			past = max(past, live.Subjects)
+		case onPath(f) && d.harmless(f, now):
+			bad--
+		case onPath(f):
 			services[f.Key.Service] = true
 			if f.Failures >= p.MinFailures && f.Value > share {
 				share, worst = f.Value, f.Explain
@@ -151,7 +156,8 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 		}
 	}
 	add(float64(dependents)/p.Dependents, resource)
-	add(float64(len(services))/p.Services, plural(len(services), "service")+" failing")
+	failing := max(len(services), past)
+	add(float64(failing)/p.Services, plural(failing, "service")+" failing")
 	add(share/float64(p.Share), worst)
 	n := x.Accounts.Estimate()
 	if bad == 0 {
@@ -166,3 +172,41 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 }
 
 func countOf(n int) string { return fmt.Sprintf("%d", n) }
+
+// callersReach is how far up the callers of a service are asked whether they are well.
+const callersReach = 8
+
+// harmless tells of a path that has failed for as long as it is known, while all that need it succeed: nothing has become worse, and
+// nobody is hurt. Judged for the first time, an inner service that always fails must not wake anybody. One that nobody is known
+// to depend on may be where customers come in, so it does.
+func (d *Detector) harmless(f *incident.Finding, now time.Time) bool {
+	if !d.alwaysFailed(f) {
+		return false
+	}
+	callers := d.cat.DependentServices(f.Key.Service, callersReach)
+	well := false
+	for _, c := range callers {
+		well = well || bucketOf(now)-d.known[c] <= usualDelay
+	}
+	if !well {
+		return false
+	}
+	for _, r := range d.rules {
+		for _, o := range r.active {
+			if onPath(&o.F) && o.F.State == incident.Firing && slices.Contains(callers, o.F.Key.Service) && !d.alwaysFailed(&o.F) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// alwaysFailed tells that nothing is known of the path but its failing.
+func (d *Detector) alwaysFailed(f *incident.Finding) bool {
+	s := d.seriesOf(keyOf(&f.Key))
+	if s == nil || f.Kind != "failure_rate" {
+		return false
+	}
+	_, known := s.usualShare(onlyFailures)
+	return !known
+}

@@ -16,10 +16,11 @@ type recall interface {
 
 // recalls has an entry for each kind that remembers something.
 var recalls = map[string]func(*compiled) recall{
-	"gauge":   newWatches,
-	"backlog": newBacklogs,
-	"retries": newTries,
-	"absence": newPresences,
+	"gauge":    newWatches,
+	"external": newReceived,
+	"backlog":  newBacklogs,
+	"retries":  newTries,
+	"absence":  newPresences,
 	"failure_rate": func(c *compiled) recall {
 		return newHistories(c.Params.(*rule.FailureRate).BurnRates, c.Params.(*rule.FailureRate).Objective)
 	},

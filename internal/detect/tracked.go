@@ -70,6 +70,7 @@ type pathTrack struct {
 	Counted   int64 // buckets before this one are counted
 	Active    bool
 	Slow      string // the latency rule by which it is counted; "" counts failures
+	Refused   string `json:",omitempty"` // the rule whose bad outcomes are counted, where they are others than failures
 	Requests  uint64
 	Failures  uint64
 	PeakShare float64

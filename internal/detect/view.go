@@ -141,16 +141,16 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 	for i := range x.Members {
 		m := &x.Members[i]
 		switch {
-		case telemetry(m.Finding.Kind):
+		case onPath(&m.Finding):
 			services[m.Finding.Key.Service] = true
 			if worst == nil || m.Active && !worst.Active || m.Active == worst.Active && m.Finding.Value > worst.Finding.Value {
 				worst = m
 			}
-		case m.Finding.Kind == "support":
+		case m.Finding.Kind == "support" && !isPastLimit(&m.Finding.Key):
 			if tickets == nil || m.Finding.Value > tickets.Finding.Value {
 				tickets = m
 			}
-		case m.Finding.Kind == "saturation" && m.Active:
+		case m.Finding.Kind == "saturation" && m.Active && !isPastLimit(&m.Finding.Key):
 			f := d.finding(m.Finding.Key)
 			switch {
 			case f == nil:
@@ -161,7 +161,7 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 			case near == nil || !f.Exhausted.IsZero() && (near.Exhausted.IsZero() || f.Exhausted.Before(near.Exhausted)):
 				near = f
 			}
-		case m.Finding.Kind != "saturation" && (other == nil || m.Active && !other.Active):
+		case (m.Finding.Kind != "saturation" || isPastLimit(&m.Finding.Key)) && (other == nil || m.Active && (!other.Active || isPastLimit(&m.Finding.Key))):
 			other = m
 		}
 	}
@@ -173,6 +173,8 @@ func (d *Detector) title(x *tracked, now time.Time) string {
 	}
 	cause := x.Cause
 	switch n := len(services); {
+	case other != nil && isPastLimit(&other.Finding.Key) && other.Finding.State == incident.Firing:
+		return titleOfOther(&other.Finding)
 	case n > 1 && !worst.Active:
 		return fmt.Sprintf("%d services failed: %s", n, cmp.Or(cause, list(sortedKeys(services), 3)))
 	case n > 1 && cause != "":
@@ -273,7 +275,7 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 	for i := range x.Members {
 		f := &x.Members[i].Finding
 		switch {
-		case telemetry(f.Kind):
+		case onPath(f):
 			s := failing[f.Key.Service]
 			if s == nil {
 				s = &suspect.Service{Name: f.Key.Service, Onset: f.ActiveAt}
@@ -283,7 +285,7 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 				s.Onset = f.ActiveAt
 			}
 			s.Failures += f.Failures
-		case f.Kind == "saturation":
+		case f.Kind == "saturation" && f.Key.Resource != "":
 			d.suspectResource(resources, &x.Members[i], t)
 		}
 	}

@@ -88,7 +88,8 @@ type series struct {
 	points  []point
 	last    int64   // newest bucket with data
 	spacing float64 // usual number of buckets between two with data
-	quietTo int64   // buckets up to this one were abnormal and do not become usual
+	// Buckets from quietFrom to quietTo were abnormal and do not become usual.
+	quietFrom, quietTo int64
 
 	usualTo      int64 // buckets up to this one are in the usual sums
 	usual        [signal.NumOutcomes]float64
@@ -208,6 +209,15 @@ func (s *series) missing(now int64) bool {
 	return float64(now-1-s.last) >= missingSpacings*math.Max(s.spacing, 1)
 }
 
+// disquiet keeps the window that ends before t from becoming usual. What lay between two abnormal windows was not abnormal and is
+// learned, unless they follow each other so closely that the first is not past yet.
+func (s *series) disquiet(t, window int64) {
+	if s.quietTo < t-window-usualDelay {
+		s.quietFrom = t - window
+	}
+	s.quietTo = t
+}
+
 // learn lets buckets that are old enough and were not abnormal become usual.
 func (s *series) learn(now int64) {
 	upTo := now - usualDelay
@@ -217,7 +227,7 @@ func (s *series) learn(now int64) {
 	i := s.find(s.usualTo + 1)
 	for ; i < len(s.points) && s.points[i].bucket <= upTo; i++ {
 		p := &s.points[i]
-		if p.bucket <= s.quietTo {
+		if p.bucket >= s.quietFrom && p.bucket <= s.quietTo {
 			continue
 		}
 		for o, n := range p.outcomes {

@@ -41,6 +41,9 @@ func (p *FailureRate) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 		"window": p.Window != plain.Window, "min_failures": p.MinFailures != plain.MinFailures,
 		"min_requests": p.MinRequests != plain.MinRequests, "times_usual": p.TimesUsual != plain.TimesUsual,
 	})...)
+	if p.Lost > 0 && p.Above == 0 {
+		errs = append(errs, pos.Errorf("lost: goes with above only"))
+	}
 	for _, b := range p.Bad {
 		if o, err := signal.ParseOutcome(b); err != nil {
 			errs = append(errs, pos.Errorf("bad: %v", err))

@@ -25,6 +25,7 @@ var Kinds = []Kind{
 	{"absence", "a service or path that has traffic at this hour of the week falls silent", exampleAbsence, decodeAs[Absence]},
 	{"backlog", "waiting work grows past what is usual; ends when it is drained", exampleBacklog, decodeAs[Backlog]},
 	{"retries", "requests are tried again and again, or come several times as often as usual", exampleRetries, decodeAs[Retries]},
+	{"external", "another system says so: an alert that it sent", exampleExternal, decodeAs[External]},
 	{"high_impact", "the evidence of all sources together is worth waking somebody", exampleHighImpact, decodeAs[HighImpact]},
 }
 
@@ -70,6 +71,7 @@ type FailureRate struct {
 	MinFailures uint64              `yaml:"min_failures"` // fewer failures in the window prove nothing
 	MinRequests uint64              `yaml:"min_requests"`
 	TimesUsual  float64             `yaml:"times_usual"` // also at least this many times the path's usual share
+	Lost        Share               `yaml:"lost"`        // also this part of the successes of the hour before has gone: who is refused was served until now
 	Slices      []string            `yaml:"slices"`      // attributes whose single values are judged too
 	Bad         []string            `yaml:"bad"`         // outcomes that count; [failure] if left out
 }

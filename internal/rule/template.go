@@ -63,10 +63,8 @@ func (r *Rule) lint(g *Group) (errs strictyaml.Errors) {
 		errs = append(errs, tryTemplate(name, r.Annotations[name])...)
 	}
 	if s, ok := r.Labels["severity"]; ok {
-		switch s.Value {
-		case "critical", "warning", "info", "page":
-		default:
-			errs = append(errs, s.Pos.Errorf("severity %q is none of critical, warning, info, page", s.Value))
+		if !isSeverity(s.Value) {
+			errs = append(errs, s.Pos.Errorf("severity %q is none of %s", s.Value, severities))
 		}
 	}
 	return errs

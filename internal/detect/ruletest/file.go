@@ -34,7 +34,7 @@ type test struct {
 }
 
 // line is one source of events from one time to another, counted from the test's start. Exactly one of requests, gauge,
-// tickets and change says what it is.
+// tickets, change and alert says what it is.
 type line struct {
 	// Requests is "service / operation / access".
 	Requests  pathName            `yaml:"requests"`
@@ -64,6 +64,10 @@ type line struct {
 	Kind   signal.ChangeKind `yaml:"kind"`
 	Target string            `yaml:"target"`
 	Title  string            `yaml:"title"`
+
+	Alert   string            `yaml:"alert"` // name of an alert that another system sends at the beginning, and its resolution at the end
+	Labels  map[string]string `yaml:"labels"`
+	Summary string            `yaml:"summary"`
 
 	From strictyaml.Duration `yaml:"from"`
 	To   strictyaml.Duration `yaml:"to"` // a change without an end is still running

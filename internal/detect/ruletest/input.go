@@ -14,15 +14,15 @@ import (
 // check finds lines that say nothing, or several things.
 func (l *line) check() error {
 	n := 0
-	for _, has := range []bool{l.Requests.Service != "", l.Gauge != "", l.Tickets != "" || l.Text != "", l.Change != ""} {
+	for _, has := range []bool{l.Requests.Service != "", l.Gauge != "", l.Tickets != "" || l.Text != "", l.Change != "", l.Alert != ""} {
 		if has {
 			n++
 		}
 	}
 	switch {
 	case n != 1:
-		return l.Pos.Errorf("an input line is exactly one of requests, gauge, tickets (or text) and change")
-	case l.Change == "" && l.To <= l.From:
+		return l.Pos.Errorf("an input line is exactly one of requests, gauge, tickets (or text), change and alert")
+	case l.Change == "" && l.Alert == "" && l.To <= l.From:
 		return l.Pos.Errorf("the line ends at %s, before it begins", l.To)
 	case l.Requests.Service != "" && l.PerSecond <= 0:
 		return l.Pos.Errorf("requests want per_second")
@@ -40,6 +40,8 @@ func (l *line) feed(in *detect.Inputs, start time.Time, b time.Duration, carry *
 	switch {
 	case l.Change != "":
 		l.feedChange(in, start, b)
+	case l.Alert != "":
+		l.feedAlert(in, start, b)
 	case b < from.Truncate(signal.BucketSize) || b >= to:
 	case l.Requests.Service != "":
 		in.Cells = append(in.Cells, l.cell(start.Add(b), carry))
@@ -73,6 +75,23 @@ func (l *line) feedChange(in *detect.Inputs, start time.Time, b time.Duration) {
 		in.Changes = append(in.Changes, signal.Change{
 			Time: start.Add(p.at), ID: l.Change, Kind: cmp.Or(l.Kind, signal.Deploy), Phase: p.phase, Target: l.Target, Title: l.Title,
 		})
+	}
+}
+
+func (l *line) feedAlert(in *detect.Inputs, start time.Time, b time.Duration) {
+	a := signal.Alert{Fingerprint: l.Pos.String(), Status: "firing", StartsAt: start.Add(l.From.Std())}
+	labels := []signal.Attr{{Name: "alertname", Value: l.Alert}}
+	for n, v := range l.Labels {
+		labels = append(labels, signal.Attr{Name: n, Value: v})
+	}
+	a.Labels, a.Annotations = signal.AttributesOf(labels...), signal.AttributesOf(signal.Attr{Name: "summary", Value: l.Summary})
+	if at := l.From.Std(); at >= b && at < b+signal.BucketSize {
+		a.Time = start.Add(at)
+		in.Alerts = append(in.Alerts, a)
+	}
+	if at := l.To.Std(); l.To > l.From && at >= b && at < b+signal.BucketSize {
+		a.Time, a.Status = start.Add(at), "resolved"
+		in.Alerts = append(in.Alerts, a)
 	}
 }
 
