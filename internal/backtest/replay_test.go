@@ -15,7 +15,9 @@ import (
 	"github.com/tocsin-project/tocsin/rules"
 )
 
-func shipped(t *testing.T) Options {
+func shipped(t *testing.T) Options { return options(t) }
+
+func options(t testing.TB) Options {
 	t.Helper()
 	set, err := rule.LoadFS(rules.FS, ".")
 	if err != nil {
