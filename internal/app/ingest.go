@@ -34,7 +34,7 @@ func newIngest(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client 
 	health, gaps := pager.From("ingest"), &gaps{}
 	loop, err := ingest.New(c.Ingest, ingest.Deps{
 		Log: kafka.IngestLog(client), Group: kafka.IngestGroup(group), Store: store, Sources: f.Sources,
-		Clock: ingest.NewClock(c.Ingest.Clock, time.Now), Logger: logger, Metrics: ingest.NewMetrics(reg),
+		Clock: ingest.NewClock(c.Ingest.Clock, time.Now), Logger: logger, Metrics: ingest.NewMetrics(reg), Values: store,
 		OnNotice: func(n ingest.Notice) {
 			if n.Kind == ingest.NoticeGap {
 				gaps.found(n.Text, time.Now())

@@ -203,3 +203,39 @@ func TestTotalsBesideCounts(t *testing.T) {
 		t.Errorf("markers and rows differ by %d", stored)
 	}
 }
+
+// ClickHouse/ClickHouse#76110, #78381, NangoHQ/nango PR#6122: a retry is deduplicated in the base table, and counted again by
+// what hangs on it: four inserts, four times the value. Here every table and view that adds up says what happened.
+func TestCaseRetriesCountOnceInEveryRollup(t *testing.T) {
+	db := migrated(t)
+	for range 4 {
+		if err := NewStore(db).Insert(t.Context(), requests(0, 100, 50)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 { // and as many detectors, one after the other
+		line := NewTimeline(db)
+		epoch, err := line.Lead(t.Context(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := line.Progress(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := line.Claim(t.Context(), detect.Tick{Number: 1, Epoch: epoch, To: at(20), Marks: p.Marks}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, sql := range map[string]string{
+		"cells": "SELECT toString((sum(successes), sum(failures))) FROM cells", "tick_cells": "SELECT toString((sum(successes), sum(failures))) FROM tick_cells",
+		"failure_rates": "SELECT toString((sum(successes), sum(failures))) FROM failure_rates",
+	} {
+		if got := one[string](t, db, sql); got != "(450,50)" {
+			t.Errorf("%s has %s, want (450,50)", what, got)
+		}
+	}
+	if got := one[string](t, db, "SELECT toString((sum(records), sum(events), sum(rejected), max(abs(hole)))) FROM ingest_audit"); got != "(100,500,2,0)" {
+		t.Errorf("the audit has %s", got)
+	}
+}

@@ -31,6 +31,8 @@ type Deps struct {
 	Clock   Clock
 	Logger  *slog.Logger
 	Metrics *Metrics
+	// Values keeps limits of attributes and operations; without it there are none.
+	Values Values
 	// OnNotice is told of what people should know; it must return at once.
 	OnNotice func(Notice)
 	// Now is the wall clock, for bounds and health; time.Now if nil.
@@ -47,11 +49,13 @@ type Loop struct {
 	clock    Clock
 	log      *slog.Logger
 	metrics  *Metrics
+	values   Values
 	onNotice func(Notice)
 	now      func() time.Time
 
 	mu           sync.Mutex
 	partitions   map[*partition]struct{}
+	dictionaries map[string]*dictionary // by pipeline
 	notices      []Notice
 	generations  uint64
 	withoutSince time.Time // since when there is no assignment; zero while there is one
@@ -67,7 +71,7 @@ func New(cfg Config, d Deps) (*Loop, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
-	l := &Loop{cfg: cfg, kafka: d.Log, group: d.Group, store: d.Store, clock: d.Clock, log: d.Logger, metrics: d.Metrics,
+	l := &Loop{cfg: cfg, kafka: d.Log, group: d.Group, store: d.Store, clock: d.Clock, log: d.Logger, metrics: d.Metrics, values: d.Values, dictionaries: map[string]*dictionary{},
 		onNotice: d.OnNotice, now: d.Now, sources: map[string]Source{}, partitions: map[*partition]struct{}{}}
 	if l.now == nil {
 		l.now = time.Now

@@ -67,6 +67,7 @@ type batch struct {
 	size        int // rough memory of the rows
 	read        int // bytes of records
 
+	values  uint64  // version of the dictionary that it is counted by
 	delays  []int64 // by which events of its records were late, milliseconds
 	replays bool    // events are as old as they are
 

@@ -14,6 +14,9 @@ func (p *partition) store(ctx context.Context) error {
 		return nil
 	}
 	end := p.next
+	if err := p.admit(ctx, b); err != nil {
+		return err
+	}
 	batch := b.finish(p.span(end), p.recordTime, p.src.Pipeline.Revision, p.loop.clock.Now())
 	batch.Again = b.again
 	if b.until == 0 {
@@ -72,7 +75,7 @@ func (p *partition) reserve(ctx context.Context, end int64) error {
 	// The age counts from before the request: the broker may have applied it long before the answer came.
 	at := time.Now()
 	err := p.commit(ctx, p.end, reservation{End: end, Incarnation: p.incarnation, Revision: p.src.Pipeline.Revision,
-		Watermark: millis(b.watermark), ReadAt: millis(b.readAt), Again: b.again})
+		Watermark: millis(b.watermark), ReadAt: millis(b.readAt), Again: b.again, Values: b.values})
 	if err != nil {
 		return fmt.Errorf("reserve up to %d: %w", end, err)
 	}

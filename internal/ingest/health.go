@@ -40,14 +40,15 @@ type NoticeKind string
 
 // What the loop tells about itself besides its log.
 const (
-	NoticeGap   NoticeKind = "gap"   // records were deleted before they were read
-	NoticeAnew  NoticeKind = "anew"  // the topic was made anew
-	NoticeMoved NoticeKind = "moved" // lock and ledger differed, the ledger was followed
-	NoticeLate  NoticeKind = "late"  // a service's events usually come later than anybody waits
+	NoticeGap    NoticeKind = "gap"    // records were deleted before they were read
+	NoticeAnew   NoticeKind = "anew"   // the topic was made anew
+	NoticeMoved  NoticeKind = "moved"  // lock and ledger differed, the ledger was followed
+	NoticeLate   NoticeKind = "late"   // a service's events usually come later than anybody waits
+	NoticeValues NoticeKind = "values" // an attribute has more values than are counted by name
 )
 
 // NoticeKinds is the closed set.
-var NoticeKinds = []NoticeKind{NoticeGap, NoticeAnew, NoticeMoved, NoticeLate}
+var NoticeKinds = []NoticeKind{NoticeGap, NoticeAnew, NoticeMoved, NoticeLate, NoticeValues}
 
 // Notice is something that somebody should know of, a self-finding.
 type Notice struct {

@@ -48,6 +48,7 @@ type world struct {
 	store   *ingesttest.Store
 	sources []ingest.Source
 	cfg     ingest.Config
+	values  ingest.Values
 }
 
 func newWorld(t *testing.T, change func(*ingest.Config), sources ...ingest.Source) *world {
@@ -80,7 +81,7 @@ func (w *world) startWith(seed uint64, chaos ingesttest.Chaos, change func(*inge
 	p := ingesttest.NewProcess(seed, chaos, cancel)
 	loop, err := ingest.New(w.cfg, ingest.Deps{
 		Log: log(w.kafka.Log(p)), Group: w.kafka.Group(p), Store: w.store.Client(p), Sources: w.sources,
-		Clock: ingest.NewClock(w.cfg.Clock, nil), Logger: slog.New(slog.DiscardHandler), Metrics: ingest.NewMetrics(nil),
+		Clock: ingest.NewClock(w.cfg.Clock, nil), Logger: slog.New(slog.DiscardHandler), Metrics: ingest.NewMetrics(nil), Values: w.values,
 	})
 	if err != nil {
 		w.t.Fatal(err)

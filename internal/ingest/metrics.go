@@ -22,6 +22,7 @@ type Metrics struct {
 	reserved    *prometheus.CounterVec
 	failures    *prometheus.CounterVec
 	notices     *prometheus.CounterVec
+	others      *prometheus.CounterVec
 	insert      prometheus.Histogram
 	batchRows   prometheus.Histogram
 	linger      prometheus.Gauge
@@ -61,7 +62,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		replays:     counter("takeovers_total", "Reservations found when a partition was taken over: stored already, or replayed.", "result"),
 		reserved:    counter("reservations_total", "Commits that reserve a range or say that it is done, by outcome.", "outcome"),
 		failures:    counter("failures_total", "Failed steps that are tried again.", "step"),
-		notices:     counter("notices_total", "Gaps, topics made anew, positions that differed between Kafka and the store, and services that are usually late.", "kind"),
+		notices:     counter("notices_total", "Gaps, topics made anew, positions that differed between Kafka and the store, services that are usually late, and attributes with too many values.", "kind"),
+		others:      counter("other_keys_total", "Keys of batches that were counted as __other__ because their attribute, or the operations, had too many values.", "attribute"),
 		heartbeats:  f.NewCounter(prometheus.CounterOpts{Name: "tocsin_ingest_heartbeats_total", Help: "Signs of life stored for caught-up partitions."}),
 		generations: f.NewCounter(prometheus.CounterOpts{Name: "tocsin_ingest_generations_total", Help: "Assignments of partitions received."}),
 		linger:      f.NewGauge(prometheus.GaugeOpts{Name: "tocsin_ingest_linger_seconds", Help: "How long batches gather at present."}),

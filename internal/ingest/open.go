@@ -218,7 +218,7 @@ func (p *partition) takeOver(ctx context.Context, r reservation, ledger Position
 		p.log.Warn("a reserved range is decoded by another revision of the pipeline than it was reserved for", "was", was, "is", is)
 	}
 	p.batch = p.newBatch(fromMillis(r.ReadAt), fromMillis(r.Watermark))
-	p.batch.until, p.batch.again = r.End, r.Again
+	p.batch.until, p.batch.again, p.batch.values = r.End, r.Again, r.Values
 	if err := p.reserve(ctx, r.End); err != nil {
 		return err
 	}

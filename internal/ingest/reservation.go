@@ -13,6 +13,7 @@ type reservation struct {
 	Watermark   int64  `json:"watermark,omitempty"` // before the batch, Unix milliseconds
 	ReadAt      int64  `json:"read_at,omitempty"`   // the clock when the batch began, Unix milliseconds
 	Again       bool   `json:"again,omitempty"`     // a part of its dead letters may be stored, of a range that nobody knows
+	Values      uint64 `json:"values,omitempty"`    // version of the dictionary of values
 	LostAt      int64  `json:"lost_at,omitempty"`   // since when the lock is waited out that was found lost, Unix milliseconds
 }
 

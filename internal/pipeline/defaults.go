@@ -15,7 +15,11 @@ func (p *Pipeline) SetDefaults() {
 	p.MaxRecord = 1 << 20
 	p.Requests.Reads.SetDefaults()
 	p.Requests.CollapseIDs = true
+	p.Requests.Limits.SetDefaults()
 }
+
+// SetDefaults are far above what services have, and far below what ids would make of them.
+func (l *Limits) SetDefaults() { l.Values, l.Operations = 500, 2000 }
 
 // SetDefaults are the methods that HTTP calls safe, and the verbs that reads begin with in RPC interfaces.
 func (r *Reads) SetDefaults() {

@@ -20,6 +20,7 @@ const (
 	MaxRecordLimit = Size(16 << 20)
 	MaxAttributes  = 16
 	maxRules       = 1000
+	maxLimit       = 100_000
 )
 
 // Parse reads one file. file is its name in messages.
@@ -160,13 +161,16 @@ func (p *Pipeline) lintMeaning(d DecoderInfo) (errs strictyaml.Errors) {
 			errs = append(errs, pos.Errorf("%q means nothing to decoder %q", key, p.Decoder).WithHint("it is for decoders of metrics"))
 		}
 	}
-	for _, key := range []string{"routes", "collapse_ids", "drop", "sample"} {
+	for _, key := range []string{"routes", "collapse_ids", "limits", "drop", "sample"} {
 		if pos, given := p.Places[key]; given && p.Stream != signal.Requests {
 			errs = append(errs, pos.Errorf("%s have no %s", p.Stream, key).WithHint("it is for requests"))
 		}
 	}
 	if pos, given := p.Places["sample"]; given && len(d.Resource) > 0 && p.Stream == signal.Requests {
 		errs = append(errs, pos.Errorf("what is counted already cannot be sampled").WithHint("it is for spans and events"))
+	}
+	if l := &p.Requests.Limits; l.Values < 0 || l.Operations < 0 || l.Values > maxLimit || l.Operations > maxLimit {
+		errs = append(errs, p.Places.Of("limits").Errorf("limits must be between 0, which is none, and %d", maxLimit))
 	}
 	errs = append(errs, p.lintSelection()...)
 	for _, r := range p.Requests.Routes {

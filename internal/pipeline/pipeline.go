@@ -47,6 +47,8 @@ type Requests struct {
 	Reads Reads `yaml:"reads"`
 	// CollapseIDs puts placeholders for ids in operations that no route names.
 	CollapseIDs bool `yaml:"collapse_ids"`
+	// Limits bound how many values are counted by name.
+	Limits Limits `yaml:"limits"`
 	// Outcomes overrule the built-in classification; the first that matches counts.
 	Outcomes []OutcomeRule `yaml:"outcomes"`
 	// Drop leaves requests out. Of those that it leaves, Sample keeps a part that then counts for the whole; the first rule
@@ -87,6 +89,15 @@ type OutcomeRule struct {
 	Status    Glob           `yaml:"status"` // protocol status as text: 404, UNAVAILABLE
 	Error     Glob           `yaml:"error"`  // error.type
 	Outcome   signal.Outcome `yaml:"outcome" strict:"required"`
+
+	Places strictyaml.Positions `yaml:"-"`
+}
+
+// Limits are for each service: the values of one attribute, and the operations. What is more is counted together. 0 is
+// no limit.
+type Limits struct {
+	Values     int `yaml:"values"`
+	Operations int `yaml:"operations"`
 
 	Places strictyaml.Positions `yaml:"-"`
 }
