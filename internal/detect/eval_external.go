@@ -16,6 +16,7 @@ const maxReceived = 20_000
 
 // received are the alerts of other systems that one rule selects, by their fingerprint.
 type received struct {
+	alert  string // of the rule; keys are stored without
 	params *rule.External
 	by     map[string]*receivedAlert
 }
@@ -31,7 +32,7 @@ type receivedAlert struct {
 }
 
 func newReceived(c *compiled) recall {
-	return &received{params: c.Params.(*rule.External), by: map[string]*receivedAlert{}}
+	return &received{alert: c.Alert, params: c.Params.(*rule.External), by: map[string]*receivedAlert{}}
 }
 
 // take remembers an alert that fires and forgets one that is resolved.
@@ -158,6 +159,7 @@ func (rs *received) load(data []byte) error {
 		return err
 	}
 	for _, x := range from {
+		x.Key.Rule = rs.alert
 		rs.by[x.Fingerprint] = x
 	}
 	return nil
