@@ -48,7 +48,7 @@ type KafkaConfig struct {
 	RebalanceTimeout strictyaml.Duration `yaml:"rebalance_timeout"`
 	CommandsTopic    string              `yaml:"commands_topic"`
 	OutboxTopic      string              `yaml:"outbox_topic"`
-	SilencesTopic    string              `yaml:"silences_topic"`
+	SilencesTopic    string              `yaml:"silences_topic"` // compacted: silences, who made them and who ended them
 	Pos              strictyaml.Pos      `yaml:"-"`
 }
 

@@ -50,6 +50,7 @@ var table = []row{
 	{"internal/respond", loop, nil},
 	{"internal/respond/route", loop, nil},
 	{"internal/respond/outbox", loop, nil},
+	{"internal/respond/silence", loop, []string{"internal/respond/route"}}, // a silence's matchers are a route's
 	{"internal/respond/silence", loop, nil},
 
 	{"internal/respond/...", adapter, nil}, // the receivers: pagerduty, slack, statuspage, webhook, guard…

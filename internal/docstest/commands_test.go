@@ -32,6 +32,8 @@ func lines(b block) []string {
 	return out
 }
 
+var quoted = regexp.MustCompile(`"[^"]*"`)
+
 func TestCommandsExist(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
 	if err != nil {
@@ -62,7 +64,7 @@ func TestCommandsExist(t *testing.T) {
 				}
 			case "make":
 				n++
-				for _, w := range words[1:] {
+				for _, w := range strings.Fields(quoted.ReplaceAllString(line, `""`))[1:] { // a value in quotes may hold blanks
 					if !targets[w] && !strings.ContainsAny(w, `="`) && w[0] != '-' {
 						t.Errorf("%s: %s: the Makefile has no target %q", b, line, w)
 					}
