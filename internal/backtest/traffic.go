@@ -23,6 +23,7 @@ func (t *traffic) count(r *signal.Request) {
 		t.add(r.Time, n, 0)
 	case signal.Failure:
 		t.add(r.Time, n, n)
+	default:
 	}
 }
 

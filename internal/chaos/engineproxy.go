@@ -142,6 +142,7 @@ func (p *engineProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case half:
 		p.cut(r, params, body, tr)
 		panic(http.ErrAbortHandler)
+	default:
 	}
 	res, err := p.pass(r, params, bytes.NewReader(body), int64(len(body)))
 	if err != nil {

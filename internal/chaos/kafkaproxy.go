@@ -118,6 +118,7 @@ func (p *kafkaProxy) exchange(down, up net.Conn, request, response []byte) ([]by
 			return response, answer(down, request, tr.code)
 		}
 		return response, errLost
+	default:
 	}
 	if _, err := up.Write(request); err != nil {
 		return response, err

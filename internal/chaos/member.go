@@ -15,7 +15,6 @@ type member struct {
 	number int
 	dir    string
 	binary string
-	busy   sync.Mutex // held by the fault that has to do with it
 
 	mu     sync.Mutex
 	proc   *process

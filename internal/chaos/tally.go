@@ -45,6 +45,7 @@ func (t *tally) count(g *generator, stream string, e entry) {
 	switch e.kind() {
 	case garbage, empty, nextYear:
 		return
+	default:
 	}
 	switch stream {
 	case spans:

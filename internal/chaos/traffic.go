@@ -18,11 +18,8 @@ const (
 
 var streams = []string{spans, gauges, tickets}
 
-// table of ClickHouse, and stream in Tocsin's words, of each stream.
-var (
-	tableOf  = map[string]string{spans: "cells", gauges: "gauges", tickets: "tickets"}
-	streamOf = map[string]string{spans: "requests", gauges: "gauges", tickets: "tickets"}
-)
+// tableOf tells the table of ClickHouse that each stream is stored in.
+var tableOf = map[string]string{spans: "cells", gauges: "gauges", tickets: "tickets"}
 
 // entry is what stands at one offset of a log: with it and the seed its record can be made again.
 type entry struct {
@@ -100,6 +97,7 @@ func (g *generator) time(r *rand.Rand, e entry) time.Time {
 		return at.Add(-time.Duration(1+r.IntN(6)) * day).Add(-time.Duration(r.IntN(86_400_000)) * time.Millisecond)
 	case nextYear:
 		return at.Add(time.Duration(3+r.IntN(400)) * day)
+	default:
 	}
 	return at
 }
@@ -146,6 +144,7 @@ func (g *generator) record(e entry, each func(*span)) (at time.Time) {
 	switch k {
 	case garbage, empty, nextYear:
 		return at
+	default:
 	}
 	fast := map[kind]int{fastClock: 1 + r.IntN(listedMax), fasterYet: listedMax + 1 + r.IntN(40)}[k]
 	var s span
@@ -169,6 +168,7 @@ func (g *generator) record(e entry, each func(*span)) (at time.Time) {
 			end = end.Add(-time.Duration(r.Int64N(int64(6*day + 20*time.Hour))))
 		case ahead:
 			end = end.Add(4 * time.Minute)
+		default:
 		}
 		if i < fast {
 			end, s.reject = end.Add(6*time.Minute+time.Duration(r.Int64N(int64(3*day)))), true
@@ -218,6 +218,7 @@ func (g *generator) events(stream string, e entry) int {
 	switch e.kind() {
 	case garbage, empty, nextYear:
 		return 0
+	default:
 	}
 	_, rejected := g.dead(stream, e)
 	return map[string]int{spans: g.perRecord, gauges: perGauges, tickets: 1}[stream] - rejected
@@ -228,6 +229,7 @@ func (g *generator) size(stream string, e entry) int {
 	switch e.kind() {
 	case garbage, empty, nextYear:
 		return 1
+	default:
 	}
 	return map[string]int{spans: g.perRecord, gauges: perGauges, tickets: 1}[stream]
 }

@@ -30,6 +30,7 @@ func (w *writer) make(stream string, e entry) (value []byte, at time.Time) {
 		return nil, w.g.time(w.g.random(stream, e), e)
 	case garbage:
 		return []byte("\xff\xff\xff this is nothing that anybody could read"), w.g.time(w.g.random(stream, e), e)
+	default:
 	}
 	switch stream {
 	case spans:

@@ -46,13 +46,14 @@ func evalBacklog(d *Detector, r *compiled, t int64, yield func(verdict)) {
 			usual, known = g.usualBefore(minuteOf(t - window))
 			abnormal = known && level >= p.TimesUsual*usual && level >= p.AtLeast && level > 0 && g.grows(t, window)
 		}
-		if abnormal && !began {
+		switch {
+		case abnormal && !began:
 			bs.usual[g.Key] = usual
-		} else if !abnormal && r.active[key] == nil {
+		case !abnormal:
 			delete(bs.usual, g.Key)
-			continue
-		} else if !abnormal {
-			delete(bs.usual, g.Key)
+			if r.active[key] == nil {
+				continue
+			}
 		}
 		yield(verdict{
 			key: key, abnormal: abnormal, value: level, stream: signal.Gauges,

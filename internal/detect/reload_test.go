@@ -86,13 +86,13 @@ func enact(t *testing.T, set *rule.Set, acts []act) *memory.Timeline {
 		}
 		failing(tl, at(now), at(now+time.Minute))
 		tl.SetProgress(at(now+time.Minute), at(now+time.Minute))
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // in a bubble, which waits for nothing else
 		synctest.Wait()
 	}
 	if stop == nil {
 		begin(after.garbled)
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) //nolint:forbidigo // in a bubble, which waits for nothing else
 	synctest.Wait()
 	if err := stop(); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func runs(t *testing.T, tl *memory.Timeline, turns []turn) int {
 		for m := fed; m.Before(x.until); m = m.Add(time.Minute) {
 			failing(tl, m, m.Add(time.Minute))
 			tl.SetProgress(m.Add(time.Minute), m.Add(time.Minute))
-			time.Sleep(10 * time.Second)
+			time.Sleep(10 * time.Second) //nolint:forbidigo // in a bubble, which waits for nothing else
 			synctest.Wait()
 		}
 		fed = x.until

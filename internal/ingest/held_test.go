@@ -98,7 +98,7 @@ func TestBlockedStoreBoundsMemory(t *testing.T) {
 		go func() { done <- loop.Run(ctx) }()
 		var held, fetched [2]int64
 		for i := range held {
-			time.Sleep(5 * time.Minute)
+			time.Sleep(5 * time.Minute) //nolint:forbidigo // in a bubble, which waits for nothing else
 			synctest.Wait()
 			held[i], fetched[i] = heap()-before, log.fetches.Load()
 		}
@@ -125,7 +125,7 @@ func TestWhoIsBehindGathersLonger(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- loop.Run(ctx) }()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble, which waits for nothing else
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)

@@ -19,7 +19,7 @@ func TestWarningsNameWhatWillDisappoint(t *testing.T) {
   - {alert: Higher, kind: failure_rate, above: 50%, labels: {severity: page}, annotations: {runbook_url: x}}
   - {alert: Nowhere, kind: latency, above: 5%, slower_than: 1s, match: {service: shpo, area: money}, annotations: {runbook_url: x}}
   - {alert: NoSlice, kind: failure_rate, above: 5%, match: {service: 'sho*', attributes: {regoin: iad}}, annotations: {runbook_url: x}}
-  - {alert: NoSlices, kind: failure_rate, above: 5%, window: 5m, slices: [zone, modle], annotations: {runbook_url: x}}
+  - {alert: NoSlices, kind: failure_rate, above: 5%, window: 5m, slices: [zone, modell], annotations: {runbook_url: x}}
   - {alert: NoKind, kind: saturation, above: 5%, match: {kind: databse}, annotations: {runbook_url: x}}
   - {alert: NoArea, kind: support, min_accounts: 5, areas: [bills], annotations: {runbook_url: x}}
 `)}}, ".")
@@ -31,7 +31,7 @@ func TestWarningsNameWhatWillDisappoint(t *testing.T) {
 	for _, want := range []string{
 		"a.yaml:4:5: warning: Bare has no runbook_url", "Twin judges the same as Bare (a.yaml:4:5)", "Tier differs in its threshold alone",
 		`Nowhere: no service of the catalogue matches "shpo"`, `Nowhere: no area of the catalogue matches "money"`,
-		`NoSlice: no pipeline keeps the attribute "regoin"`, "NoSlices: no pipeline keeps any of its slices ([zone modle])",
+		`NoSlice: no pipeline keeps the attribute "regoin"`, "NoSlices: no pipeline keeps any of its slices ([zone modell])",
 		`NoKind: no resource's kind of the catalogue matches "databse"`, `NoArea: no area of the catalogue matches "bills"`,
 	} {
 		if !strings.Contains(all, want) {

@@ -117,7 +117,7 @@ func add[K comparable](to map[K]*series, k K, at int, c *signal.Cell) {
 		s = &series{}
 		to[k] = s
 	}
-	(*s).add(at, c.Outcomes[signal.Success]+c.Outcomes[signal.Failure], c.Outcomes[signal.Failure], &c.Latency)
+	s.add(at, c.Outcomes[signal.Success]+c.Outcomes[signal.Failure], c.Outcomes[signal.Failure], &c.Latency)
 }
 
 func (s series) add(at int, total, failures uint64, l *signal.Latency) {

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -32,12 +31,6 @@ type trouble struct {
 }
 
 func (t *trouble) convincing() bool { return t.found && t.Evidence >= convincing }
-
-// shift is by how much the odds rose, in decades.
-func (t *trouble) shift() float64 {
-	odds := func(p float64) float64 { p = math.Min(math.Max(p, 1e-5), 1-1e-5); return math.Log10(p / (1 - p)) }
-	return odds(t.Since) - odds(t.Before)
-}
 
 // since are the sums before and since the onset.
 func (t *trouble) sums() (before, since localise.Block) {

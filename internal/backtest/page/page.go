@@ -21,10 +21,10 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"time": stamp, "when": when, "percent": percent, "share": func(v *float64) string { return maybe(v, percent) },
 	"number": func(v *float64) string { return maybe(v, func(f float64) string { return fmt.Sprintf("%.1f", f) }) },
 	"delay":  func(v *float64) string { return maybe(v, delay) },
-	"kind":   func(k incident.SuspectKind, id string) string { return suspect(k, id) },
+	"kind":   suspect,
 	"first":  func(n int, s []backtest.Suspect) []backtest.Suspect { return s[:min(n, len(s))] },
-	"yes":    func(b *bool) string { return yes(b) },
-	"slice":  func(s incident.ScopeSlice) string { return scope(s) },
+	"yes":    yes,
+	"slice":  scope,
 }).Parse(text))
 
 // view is what the page shows.

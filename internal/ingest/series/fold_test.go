@@ -16,7 +16,6 @@ type memory struct {
 	families map[uint64]int64
 	total    uint64
 	latency  signal.Latency
-	now      *memory // what this tick adds
 }
 
 func newMemory() *memory {
