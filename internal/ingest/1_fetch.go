@@ -73,10 +73,13 @@ func (p *partition) fetch(ctx context.Context) error {
 // sameLog looks, after a failure or a pause, whether the record before the end is still the one that was stored: a topic
 // may have been made anew meanwhile, and its log be longer already than the old one was.
 func (p *partition) sameLog(ctx context.Context) (bool, error) {
-	if p.recordTime.IsZero() {
-		return p.next == p.end, nil // what was read but not stored is read again, from where this life begins
+	last, at := p.end-1, p.recordTime
+	if at.IsZero() { // nothing is stored: what was read last says it as well
+		if p.batch == nil || p.batch.records == 0 {
+			return p.next == p.end, nil
+		}
+		last, at = p.next-1, p.batch.lastRecord
 	}
-	last := p.end - 1
 	f, err := p.loop.kafka.Fetch(ctx, p.tp, last, 1, 0)
 	if errors.Is(err, ErrOutOfRange) {
 		return false, nil
@@ -88,7 +91,7 @@ func (p *partition) sameLog(ctx context.Context) (bool, error) {
 		defer f.Release()
 	}
 	// The last offset of a batch may hold a transaction's end, which is no record.
-	return len(f.Records) == 0 || f.Records[0].Offset != last || f.Records[0].Time.UnixMilli() == p.recordTime.UnixMilli(), nil
+	return len(f.Records) == 0 || f.Records[0].Offset != last || f.Records[0].Time.UnixMilli() == at.UnixMilli(), nil
 }
 
 // fetchFails waits before the next try. The batch that is being gathered goes its way meanwhile.

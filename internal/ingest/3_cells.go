@@ -15,12 +15,15 @@ const (
 	cellBytes  = 240
 	keyBytes   = 128 // of a key that rows do not share
 	restBytes  = 900
+	pointBytes = 1800 // with what the store makes of it
 	eventBytes = 300
 	// maxSpareRests bounds what is kept of a batch with many failures.
 	maxSpareRests = 4096
 	// maxRecordBytes bounds the records that one batch reads, whatever becomes of them.
 	maxRecordBytes = 256 << 20
 	timeBytes      = 10 // with what lists have in reserve
+	// maxTexts bounds a batch of texts: the store refuses a block of twice as much, for ever.
+	maxTexts = 32 << 20
 )
 
 // cellID is what rows are known by in the store, too.
@@ -100,7 +103,8 @@ func (p *partition) newBatch(readAt, watermark time.Time) *batch {
 
 // full tells whether another record might be too much.
 func (b *batch) full() bool {
-	return b.rows() > b.maxRows-MaxEvents || len(b.letters) > b.maxRows-MaxEvents || b.size+timeBytes*len(b.times) > b.maxBytes || b.read > maxRecordBytes
+	// The marker is a row, too.
+	return b.rows() >= b.maxRows-MaxEvents || len(b.letters) > b.maxRows-MaxEvents || b.size+timeBytes*len(b.times) > b.maxBytes || b.read > maxRecordBytes
 }
 
 func (b *batch) rows() int {
@@ -139,20 +143,27 @@ func (b *batch) event(e signal.Event) {
 		b.request(e)
 	case *series.Point:
 		b.points = append(b.points, *e)
-		b.size += cellBytes + len(e.Path.Service) + len(e.Path.Operation) + len(e.Attributes)
+		b.size += pointBytes + lengths(e.Path.Service, e.Path.Operation, e.Error, e.Account, string(e.Attributes))
 	case *signal.Gauge:
 		b.gauges = append(b.gauges, *e)
-		b.size += eventBytes + len(e.Attributes)
+		b.size += eventBytes + lengths(e.Resource, e.Metric, e.Unit, string(e.Attributes))
 	case *signal.Ticket:
 		b.tickets = append(b.tickets, *e)
-		b.size += eventBytes + len(e.Subject) + len(e.Text)
+		b.size += eventBytes + lengths(e.ID, e.Subject, e.Text, e.Account, e.Area, e.Service, e.Language, e.Source, e.Severity, e.URL, e.Status) + lengths(e.Tags...)
 	case *signal.Change:
 		b.changes = append(b.changes, *e)
-		b.size += eventBytes + len(e.Title) + len(e.Attributes)
+		b.size += eventBytes + lengths(e.ID, e.Target, e.Title, e.Actor, e.URL, string(e.Attributes))
 	case *signal.Alert:
 		b.alerts = append(b.alerts, *e)
-		b.size += eventBytes + len(e.Labels) + len(e.Annotations)
+		b.size += eventBytes + lengths(e.Fingerprint, e.GeneratorURL, e.Receiver, string(e.Labels), string(e.Annotations))
 	}
+}
+
+func lengths(texts ...string) (n int) {
+	for _, s := range texts {
+		n += len(s)
+	}
+	return n
 }
 
 const bucketSeconds = int64(signal.BucketSize / time.Second)
@@ -199,7 +210,7 @@ func (b *batch) rest(c *Cell) *signal.Cell {
 
 func (b *batch) letter(d DeadLetter) {
 	b.letters = append(b.letters, d)
-	b.size += eventBytes + len(d.Payload)
+	b.size += eventBytes + len(d.Payload) + len(d.Detail)
 }
 
 // gap notes offsets that are gone.
@@ -250,18 +261,23 @@ func (b *batch) release() {
 // maskSamples takes secrets out of the error texts of samples. Few texts repeat often.
 func (b *batch) maskSamples() {
 	known := map[string]string{}
+	masked := func(text *string) {
+		if *text == "" {
+			return
+		}
+		m, ok := known[*text]
+		if !ok {
+			m = b.masker.String(*text)
+			known[*text] = m
+		}
+		*text = m
+	}
 	for _, c := range b.spare[:b.rests] {
 		for j := range c.Samples {
-			s := &c.Samples[j]
-			if s.Error == "" {
-				continue
-			}
-			m, ok := known[s.Error]
-			if !ok {
-				m = b.masker.String(s.Error)
-				known[s.Error] = m
-			}
-			s.Error = m
+			masked(&c.Samples[j].Error)
 		}
+	}
+	for i := range b.points { // those of failures become samples in the store
+		masked(&b.points[i].Error)
 	}
 }

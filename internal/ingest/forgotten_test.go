@@ -43,3 +43,23 @@ func TestForgottenValuesMakeRoom(t *testing.T) {
 		t.Errorf("hours counted by name: %v", named)
 	}
 }
+
+// Who has read nothing for a day does not know what is gone: the first batches afterwards, and what is taken over from
+// before, drive out nothing.
+func TestNothingIsForgottenUnseen(t *testing.T) {
+	now := time.Date(2026, 9, 13, 8, 0, 0, 0, time.UTC)
+	d := newDictionary()
+	d.learn([]Admission{{Version: 1, Value: Value{"s", "version", "v1"}}})
+	for _, at := range []time.Duration{-48 * time.Hour, 0, time.Hour, 5 * 24 * time.Hour} { // reserved two days ago, a restart, days without a share
+		d.watch(now.Add(at))
+		if f := d.forgotten(now.Add(at)); len(f) != 0 {
+			t.Errorf("after %s forgotten are %v", at, f)
+		}
+	}
+	for hour := range 25 {
+		d.watch(now.Add(5*24*time.Hour + time.Duration(hour)*time.Hour))
+	}
+	if f := d.forgotten(now.Add(6 * 24 * time.Hour)); len(f) != 1 {
+		t.Errorf("after a day of watching forgotten are %v", f)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/pipeline"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 // partition is one assigned partition in one generation. It belongs to one goroutine, except for health.
@@ -57,6 +58,9 @@ func (l *Loop) newPartition(tp TopicPartition, gen Generation, known bool, of in
 	p := &partition{loop: l, tp: tp, src: src, gen: gen, known: known, reader: src.Reader(),
 		log:      l.log.With("topic", tp.Topic, "partition", tp.Partition),
 		maxBytes: int(min(l.cfg.MaxBatch, max(l.cfg.MaxMemory/pipeline.Size(max(of, 1)), 1<<20)))}
+	if src.Pipeline.Stream != signal.Requests {
+		p.maxBytes = min(p.maxBytes, maxTexts)
+	}
 	p.health = PartitionHealth{Topic: tp.Topic, Partition: tp.Partition, Stream: src.Pipeline.Stream}
 	return p
 }

@@ -36,6 +36,8 @@ type Values interface {
 const (
 	// valuesForgotten is for how long a value must not have been seen to make room for another.
 	valuesForgotten = 24 * time.Hour
+	// valuesBlind is for how long nothing may be read at all before what is seen is watched anew.
+	valuesBlind = 6 * time.Hour
 	// valuesSeen is how often it is noted that a value is still seen.
 	valuesSeen = time.Hour
 	// maxAdmitted bounds the values of one version.
@@ -56,6 +58,7 @@ type dictionary struct {
 	counts  map[scope]int      // admitted now
 	seen    map[Value]time.Time
 	began   time.Time // since when it is known what is seen
+	newest  time.Time // of the batches that were seen
 	full    map[scope]bool
 }
 
@@ -85,6 +88,17 @@ func (d *dictionary) learn(changes []Admission) {
 			}
 		}
 		d.version = max(d.version, c.Version)
+	}
+}
+
+// watch notes that a batch begins. Who has read nothing for long, because there was nothing, or others read it, or it
+// takes over what was reserved long ago, does not know which values are gone.
+func (d *dictionary) watch(at time.Time) {
+	if at.Sub(d.newest) > valuesBlind {
+		d.began = at
+	}
+	if at.After(d.newest) {
+		d.newest = at
 	}
 }
 
@@ -131,10 +145,8 @@ func (p *partition) admit(ctx context.Context, b *batch) error {
 		if err := read(); err != nil {
 			return err
 		}
-		if d.began.IsZero() {
-			d.began = b.readAt
-		}
 	}
+	d.watch(b.readAt)
 	if b.until == 0 {
 		for range 5 { // somebody else may be faster
 			changes := p.wanted(d, b)
