@@ -30,6 +30,9 @@ const (
 
 	recordBytesMin = 7 // Length, attributes, two deltas, two lengths, number of headers.
 
+	// A header can be two bytes long, and is twenty times that in memory: what is beyond these is left out.
+	maxHeaders = 1000
+
 	// One decompressed batch may not be larger than this, however little of it was sent.
 	maxBatchBytes = 128 << 20
 	// Decoding stops after the batch that passes this many times the bytes asked for, so that many partitions with
@@ -222,9 +225,11 @@ func (p *recordParser) record(b []byte) (Record, error) {
 		if n > int64(len(v.b)) {
 			return rec, errRecord
 		}
-		rec.Headers = make([]Header, 0, n)
-		for range n {
-			rec.Headers = append(rec.Headers, Header{Key: string(v.bytes()), Value: v.bytes()})
+		rec.Headers = make([]Header, 0, min(n, maxHeaders))
+		for i := int64(0); i < n && !v.bad; i++ {
+			if key, value := v.bytes(), v.bytes(); i < maxHeaders {
+				rec.Headers = append(rec.Headers, Header{Key: string(key), Value: value})
+			}
 		}
 	}
 	if v.bad {

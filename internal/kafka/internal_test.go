@@ -355,3 +355,22 @@ func TestChunksAreUsedAgain(t *testing.T) {
 		t.Errorf("%d bytes are kept, %d counted", sum, chunks.bytes)
 	}
 }
+
+// Many small headers, which compress to nothing, must not become a thousand times their size.
+func TestHeadersAreBounded(t *testing.T) {
+	rec := []byte{0}
+	for _, v := range []int64{0, 0, -1} {
+		rec = binary.AppendVarint(rec, v)
+	}
+	rec = append(binary.AppendVarint(rec, 1), 'v')
+	const n = 200_000
+	rec = append(binary.AppendVarint(rec, n), bytes.Repeat([]byte{0, 1}, n)...)
+	var p recordParser
+	got, err := p.record(rec)
+	if err != nil || len(got.Headers) != maxHeaders || cap(got.Headers) > 2*maxHeaders || string(got.Value) != "v" {
+		t.Errorf("%d headers, room for %d, %v", len(got.Headers), cap(got.Headers), err)
+	}
+	if _, err := p.record(rec[:len(rec)-1]); err == nil {
+		t.Error("headers that end early are read")
+	}
+}

@@ -48,7 +48,7 @@ func lz4Frame(b, out []byte) ([]byte, bool, error) {
 	}
 	b = b[1:] // checksum of the header
 	if cap(out) == 0 {
-		out = make([]byte, 0, lz4Guess*len(b))
+		out = make([]byte, 0, min(lz4Guess*len(b), maxBatchBytes))
 	}
 	for {
 		if len(b) < 4 {
