@@ -28,7 +28,7 @@ func OpenStored(ctx context.Context, file string) (*cli.Stored, error) {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	return &cli.Stored{
-		History: clickhouse.NewHistory(db), Catalogue: f.Catalogue, Rules: f.Rules,
+		History: clickhouse.NewHistory(db), Catalogue: f.Catalogue, Rules: f.Rules, Routes: f.Routes,
 		RulesDir: c.path(c.Files.Rules), Close: db.Close,
 	}, nil
 }

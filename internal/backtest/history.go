@@ -13,6 +13,8 @@ import (
 type History interface {
 	// Ticks lists the ticks that ended in (from, to] of event time, in order.
 	Ticks(ctx context.Context, from, to time.Time) ([]detect.Tick, error)
+	// Next is when the first tick after from ended, if one did by to; else it is zero.
+	Next(ctx context.Context, from, to time.Time) (time.Time, error)
 	// Inputs reads what ticks of consecutive numbers were given, of the named streams or of all.
 	Inputs(ctx context.Context, ticks []detect.Tick, of ...signal.Stream) ([]detect.Inputs, error)
 	// State returns the newest state of the detector that is stored at or before a tick, with its tick; 0 if there is none.
@@ -57,6 +59,23 @@ func Past(ctx context.Context, h History, s explain.Symptom) (*explain.Past, err
 		return nil, err
 	}
 	return p, read(s.At.Add(-explain.ChangesBack), until, signal.Changes)
+}
+
+// chunks goes through the parts of (from, to] that have ticks. A month in which nothing ran costs one query.
+func chunks(ctx context.Context, h History, from, to time.Time, do func(from, to time.Time) error) error {
+	for from.Before(to) {
+		next, err := h.Next(ctx, from, to)
+		if err != nil || next.IsZero() {
+			return err
+		}
+		from = next.Add(-time.Millisecond)
+		end := minTime(to, from.Add(historyChunk))
+		if err := do(from, end); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
 }
 
 func minTime(a, b time.Time) time.Time {

@@ -31,10 +31,9 @@ func RunStored(ctx context.Context, h History, from, to time.Time, o Options) (R
 	if err != nil {
 		return Recording{}, err
 	}
-	for at := begin; at.Before(to); at = at.Add(historyChunk) {
-		if err := r.chunk(ctx, at, minTime(to, at.Add(historyChunk)), first.Number); err != nil {
-			return Recording{}, err
-		}
+	err = chunks(ctx, h, begin, to, func(from, to time.Time) error { return r.chunk(ctx, from, to, first.Number) })
+	if err != nil {
+		return Recording{}, err
 	}
 	labels := o.Labels
 	if labels == nil {
@@ -47,8 +46,12 @@ func RunStored(ctx context.Context, h History, from, to time.Time, o Options) (R
 
 // firstTick finds where the span begins.
 func firstTick(ctx context.Context, h History, from, to time.Time) (detect.Tick, error) {
-	for at := from; at.Before(to); at = at.Add(historyChunk) {
-		ticks, err := h.Ticks(ctx, at, minTime(to, at.Add(historyChunk)))
+	at, err := h.Next(ctx, from, to)
+	if err != nil {
+		return detect.Tick{}, err
+	}
+	if !at.IsZero() {
+		ticks, err := h.Ticks(ctx, from, at)
 		if err != nil {
 			return detect.Tick{}, err
 		}

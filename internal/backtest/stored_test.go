@@ -21,6 +21,7 @@ type lived struct {
 	ins    []detect.Inputs
 	states map[uint64][]byte
 	said   *journal
+	asked  int
 }
 
 var _ History = (*lived)(nil)
@@ -32,6 +33,15 @@ func (l *lived) Ticks(_ context.Context, from, to time.Time) (out []detect.Tick,
 		}
 	}
 	return out, nil
+}
+
+func (l *lived) Next(ctx context.Context, from, to time.Time) (time.Time, error) {
+	l.asked++
+	ticks, err := l.Ticks(ctx, from, to)
+	if err != nil || len(ticks) == 0 {
+		return time.Time{}, err
+	}
+	return ticks[0].To, nil
 }
 
 func (l *lived) Inputs(_ context.Context, ticks []detect.Tick, _ ...signal.Stream) (out []detect.Inputs, _ error) {
@@ -201,6 +211,11 @@ func TestStoredHistoryIsJudgedAsLive(t *testing.T) {
 	rec, err := RunStored(t.Context(), l, from, end, o)
 	if err != nil || rec.Approximate != "" || len(rec.Incidents) == 0 || len(rec.Traffic) == 0 {
 		t.Errorf("%d incidents, approximate %q, %v", len(rec.Incidents), rec.Approximate, err)
+	}
+	// Months in which nothing ran are passed over, not gone through hour by hour.
+	l.asked = 0
+	if long, err := RunStored(t.Context(), l, from.AddDate(0, -9, 0), end.AddDate(0, 3, 0), o); err != nil || len(long.Findings) != len(l.said.findings) || l.asked > 10 {
+		t.Errorf("%d findings, live %d, after %d questions, %v", len(long.Findings), len(l.said.findings), l.asked, err)
 	}
 	// By other rules than those of then, or without the state of then, it is not the same, and it says so.
 	other := *o.Rules

@@ -33,7 +33,7 @@ func backtestCommand(env Env) *cobra.Command {
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or html (one page with plots, on standard output)")
 	flags.StringVar(&f.rules, "rules", "", "folder of rules (default: those that Tocsin ships with, or the installation's)")
 	flags.StringVar(&f.against, "against", "", "folder of other rules to compare with, or \"shipped\"; rules that recordings have are left out then")
-	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with)")
+	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with, or the installation's)")
 	flags.StringVar(&f.restartAt, "restart-at", "", "stop and restart the detector at this event time (RFC 3339); the answer must be the same")
 	flags.StringVar(&f.from, "from", "", "replay stored history that ended after this event time (RFC 3339)")
 	flags.StringVar(&f.to, "to", "", "and up to this one")
@@ -152,6 +152,9 @@ func (f *backtestFlags) storedReplay(ctx context.Context, env Env, o *backtest.O
 	o.Catalogue = st.Catalogue
 	if f.rules == "" {
 		o.Rules = st.Rules
+	}
+	if f.routes == "" {
+		o.Routes = st.Routes
 	}
 	return func(o backtest.Options) ([]backtest.Recording, error) {
 		rec, err := backtest.RunStored(ctx, st.History, from, to, o)

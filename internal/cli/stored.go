@@ -8,6 +8,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/backtest"
 	"github.com/tocsin-project/tocsin/internal/catalogue"
+	"github.com/tocsin-project/tocsin/internal/respond/route"
 	"github.com/tocsin-project/tocsin/internal/rule"
 )
 
@@ -16,6 +17,7 @@ type Stored struct {
 	History   backtest.History
 	Catalogue *catalogue.Catalogue
 	Rules     *rule.Set
+	Routes    *route.Config
 	RulesDir  string // "" for the shipped ones
 	Close     func() error
 }

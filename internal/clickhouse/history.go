@@ -27,6 +27,22 @@ func (h *History) Ticks(ctx context.Context, from, to time.Time) ([]detect.Tick,
 	return ticks, nil
 }
 
+// Next is when the first tick after from ended, if one did by to; else it is zero.
+func (h *History) Next(ctx context.Context, from, to time.Time) (next time.Time, err error) {
+	err = h.t.db.query(ctx, "read tick", queryText("tick_next.sql"), func(r driver.Rows) error {
+		var ms int64
+		if err := r.Scan(&ms); err != nil {
+			return err
+		}
+		next = fromMillis(ms)
+		return nil
+	}, ch.Named("from", toDB(from).UnixMilli()), ch.Named("to", toDB(to).UnixMilli()))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the next tick: %w", err)
+	}
+	return next, nil
+}
+
 // Inputs reads what ticks of consecutive numbers were given, of the named streams or of all.
 func (h *History) Inputs(ctx context.Context, ticks []detect.Tick, of ...signal.Stream) ([]detect.Inputs, error) {
 	if len(ticks) == 0 {
