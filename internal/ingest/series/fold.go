@@ -12,6 +12,10 @@ import (
 // has run for weeks before anybody looked would else be one large peak.
 const initialMax = 24 * 60 * 60 * 1000
 
+// trembling is by how much the start that a writer tells may differ from point to point, in milliseconds: some reckon it
+// anew each time, from a clock and for how long they run.
+const trembling = 1000
+
 // Sample is a point as it is stored, or with Known what was last known of its series under that start. Times are Unix
 // milliseconds, 0 where unknown.
 type Sample struct {
@@ -104,6 +108,12 @@ func (f *Fold) Add(s *Sample) {
 // first counts the first point of a start, as far as it is known not to have been there before.
 func (f *Fold) first(s *Sample) {
 	if s.Start != 0 && s.Start < s.Time {
+		if same := f.near(s); same != nil {
+			if s.Count > same.Count {
+				f.count(s, s.Count-same.Count, &same.Latencies)
+			}
+			return
+		}
 		family, known := f.seen.Family(s.Family)
 		observed := known && family <= s.Start && s.Time-s.Start <= initialMax
 		// Of a writer that was there before, a series that was not had nothing to tell.
@@ -124,6 +134,21 @@ func (f *Fold) first(s *Sample) {
 			f.count(s, s.Count, &signal.Latency{})
 		}
 	}
+}
+
+// near is the largest total of a start that is about the sample's, and was told when the sample's had been already: a
+// process that began anew begins after the last point of the one before. Where two processes without names of their own
+// began at once, what the second one counted until its first point is missing, which is little.
+func (f *Fold) near(s *Sample) (same *Last) {
+	for start, last := range f.epochs {
+		if start == 0 || max(start, s.Start)-min(start, s.Start) > trembling || last.Time <= s.Start {
+			continue
+		}
+		if same == nil || cmp.Or(cmp.Compare(last.Count, same.Count), cmp.Compare(last.Start, same.Start)) > 0 {
+			same = last
+		}
+	}
+	return same
 }
 
 // note remembers the sample as the last of its start.

@@ -96,6 +96,11 @@ func TestIncrements(t *testing.T) {
 		s.Series, s.Writer = series, writer
 		return s
 	}
+	moved := func(s Sample, start int64) Sample {
+		s.Start += start
+		return s
+	}
+	watched := other(point(5, 1, 1), 9, 9)
 	ticks := func(points ...Sample) (out [][]Sample) {
 		for _, p := range points {
 			out = append(out, []Sample{p})
@@ -128,6 +133,10 @@ func TestIncrements(t *testing.T) {
 		"what came with the first was there before":      {[][]Sample{{point(100, 10, 5000), other(point(100, 10, 3), 2, 1)}}, 0},
 		"a new process of a metric that is watched":      {ticks(point(100, 10, 5000), other(point(110, 105, 3), 2, 2)), 3},
 		"an old process that is seen for the first time": {ticks(point(100, 10, 5000), other(point(110, 95, 3), 2, 2)), 0},
+		"starts that tremble":                            {ticks(watched, point(100, 50, 5000), moved(point(110, 50, 5007), 3), moved(point(120, 50, 5010), -2), moved(point(130, 50, 5011), 1)), 5011},
+		"the same in one tick and out of order":          {[][]Sample{{watched}, {point(100, 50, 5000), moved(point(120, 50, 5010), -2)}, {moved(point(110, 50, 5007), 3), moved(point(130, 50, 5011), 1)}}, 5011},
+		"a restart at once":                              {ticks(watched, point(100, 99, 5000), moved(point(101, 100, 3), 0), point(110, 100, 4)), 5004},
+		"two nameless processes that begin at once":      {ticks(watched, point(110, 105, 10), moved(point(111, 105, 7), 500), point(120, 105, 20), moved(point(121, 105, 9), 500)), 22},
 		"zero is a total, too":                           {ticks(point(100, 10, 0), point(110, 10, 4)), 4},
 	} {
 		t.Run(name, func(t *testing.T) {
