@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,4 +159,48 @@ func TestConcerns(t *testing.T) {
 			t.Errorf("%s to %s, %v: %v", c.from, c.to, c.labels, got)
 		}
 	}
+}
+
+// Two processes add silences at once: the list that lacks one must not be heard after the one that has both, or that silence
+// would break until the next change.
+func TestTheLaterListIsHeardLast(t *testing.T) {
+	now := start
+	s := store(t, &outbox.Memory{}, &now)
+	copyOf := func(id string) []byte {
+		x := one(`service="issues"`)
+		x.ID, x.StartsAt = id, start
+		value, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	second := make(chan struct{})
+	var mu sync.Mutex
+	heard, calls := 0, 0
+	s.OnChange(func(list []respond.Silence) {
+		mu.Lock()
+		calls++
+		first := calls == 2 // after the call that OnChange makes
+		mu.Unlock()
+		if first {
+			go func() {
+				s.Take("b", copyOf("b"))
+				close(second)
+			}()
+			select { // it has to wait for us, so we do not wait for long
+			case <-second:
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		mu.Lock()
+		heard = len(list)
+		mu.Unlock()
+	})
+	s.Take("a", copyOf("a"))
+	<-second
+	if mu.Lock(); heard != 2 {
+		t.Errorf("%d silences were heard of last, want 2", heard)
+	}
+	mu.Unlock()
 }

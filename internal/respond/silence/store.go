@@ -31,6 +31,7 @@ type Store struct {
 	now     func() time.Time
 
 	writing sync.Mutex // the durable store takes one write at a time
+	telling sync.Mutex // of two changes the later list is heard last
 	mu      sync.Mutex
 	all     map[string]Silence
 	heard   []func([]respond.Silence)
@@ -58,6 +59,8 @@ func (s *Store) Write(durable respond.Store) {
 
 // OnChange calls f with the silences that have not ended, now and after each change. f must not block.
 func (s *Store) OnChange(f func([]respond.Silence)) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	s.mu.Lock()
 	s.heard = append(s.heard, f)
 	s.mu.Unlock()
@@ -93,7 +96,11 @@ func (s *Store) take(key string, value []byte) (changed bool) {
 	return !known || !x.EndsAt.Equal(old.EndsAt)
 }
 
+// tell passes the list on. A list that was made before another one must not be heard after it: what it lacks would not hold
+// until the next change.
 func (s *Store) tell() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	s.mu.Lock()
 	heard := slices.Clone(s.heard)
 	s.mu.Unlock()
