@@ -52,6 +52,11 @@ func Rewind(ctx context.Context, o cli.RewindOptions) (done []cli.Rewound, err e
 		}
 		partitions = []int32{o.Partition}
 	}
+	if o.Really {
+		if err := nobodyReads(ctx, client, c.Kafka.Group); err != nil {
+			return nil, err
+		}
+	}
 	by := o.By
 	if u, err := user.Current(); by == "" && err == nil {
 		by = u.Username
@@ -67,6 +72,19 @@ func Rewind(ctx context.Context, o cli.RewindOptions) (done []cli.Rewound, err e
 		done = append(done, r)
 	}
 	return done, nil
+}
+
+// nobodyReads refuses what a daemon that runs would neither notice nor survive the right way. The store asks too, but it
+// knows only what was heard, and a daemon that waits is not heard.
+func nobodyReads(ctx context.Context, client *kafka.Client, group string) error {
+	empty, err := client.GroupIsEmpty(ctx, group)
+	if err != nil {
+		return fmt.Errorf("find whether a daemon runs: %w", err)
+	}
+	if !empty {
+		return fmt.Errorf("the consumer group %q has members: stop every daemon first (one that was killed stays a member for kafka.session_timeout)", group)
+	}
+	return nil
 }
 
 func planRewind(ctx context.Context, store *clickhouse.Store, log ingest.Log, tp ingest.TopicPartition, r clickhouse.Rewind, o cli.RewindOptions) (cli.Rewound, error) {

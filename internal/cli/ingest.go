@@ -88,6 +88,10 @@ func rewind(ctx context.Context, env Env, o RewindOptions) error {
 	if err != nil {
 		return err
 	}
+	if again == 0 {
+		fmt.Fprintln(env.Stdout, "Nothing was done, and there is nothing to do.")
+		return errSilent
+	}
 	if !o.Really {
 		fmt.Fprintf(env.Stdout, "Nothing was done. With --yes the records at %d offsets are read again: their requests and gauges count twice.\n", again)
 		return errSilent

@@ -11,11 +11,12 @@ import (
 func TestRewindAsksFirst(t *testing.T) {
 	var got RewindOptions
 	var fails error
+	plan := []Rewound{{Partition: 0, From: 100, To: 40}, {Partition: 1, Skipped: "stored is up to 7"}}
 	run := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
 		env := Env{Stdout: &out, Stderr: &errs, Rewind: func(_ context.Context, o RewindOptions) ([]Rewound, error) {
 			got = o
-			return []Rewound{{Partition: 0, From: 100, To: 40}, {Partition: 1, Skipped: "stored is up to 7"}}, fails
+			return plan, fails
 		}}
 		code := Execute(t.Context(), env, append([]string{"ingest", "rewind"}, args...))
 		return code, out.String(), errs.String()
@@ -31,6 +32,14 @@ func TestRewindAsksFirst(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "Done") || !got.Really || got.Offset != -1 || got.Time.Hour() != 8 || got.Partition != 3 {
 		t.Errorf("%d %s %+v", code, out, got)
 	}
+	all := plan
+	plan = all[1:]
+	for _, yes := range []string{"--yes", "--yes=false"} {
+		if code, out, _ = run("--topic", "t", "--to", "40", "--reason", "x", yes); code != 1 || !strings.Contains(out, "there is nothing to do") || strings.Contains(out, "Start the daemon") {
+			t.Errorf("nothing to go back from: %d %s", code, out)
+		}
+	}
+	plan = all
 	fails = errors.New("somebody reads")
 	if code, _, errs := run("--topic", "t", "--to", "1", "--yes", "--reason", "x"); code != 1 || !strings.Contains(errs, "somebody reads") {
 		t.Errorf("%d %s", code, errs)

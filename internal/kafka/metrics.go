@@ -18,10 +18,11 @@ const (
 	opProduce      = "produce"
 	opMetadata     = "metadata"
 	opCreateTopics = "create_topics"
+	opDescribe     = "describe_group"
 	opJoin         = "join_group"
 )
 
-var operations = []string{opFetch, opListOffsets, opCommit, opCommitted, opProduce, opMetadata, opCreateTopics, opJoin}
+var operations = []string{opFetch, opListOffsets, opCommit, opCommitted, opProduce, opMetadata, opCreateTopics, opDescribe, opJoin}
 
 // Metrics of one process; clients share it.
 type Metrics struct {
