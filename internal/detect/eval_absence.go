@@ -217,7 +217,7 @@ func (p *presence) at(hour int64) *float32 {
 // expect is how many requests should have come since the last, and how many come in a bucket at this hour.
 func (p *presence) expect(t int64) (since, rate float64, young bool) {
 	usual := func(hour int64) float64 {
-		v, known := p.usual(hour)
+		v, known := p.core(hour)
 		if !known {
 			young = true
 			return p.rate
@@ -231,6 +231,18 @@ func (p *presence) expect(t int64) (since, rate float64, young bool) {
 		b = end
 	}
 	return since, usual(floorDiv(t-1, bucketsAnHour)), young
+}
+
+// core is what an hour can be counted on to have: no more than the hours beside it. When in its first and last hour a service
+// has traffic nobody knows, and what comes once a night, or ends at five past six, is not silent for the rest of the hour.
+func (p *presence) core(hour int64) (v float64, known bool) {
+	v = math.Inf(1)
+	for h := hour - 1; h <= hour+1; h++ {
+		if u, ok := p.usual(h); ok {
+			v, known = min(v, u), true
+		}
+	}
+	return v, known
 }
 
 // usual is the least that an hour of the week had in the last two weeks, or before a week is over that hour on the last two days.
