@@ -31,6 +31,8 @@ func (r *compiled) within(d *Detector, vs []verdict, t int64) []verdict {
 		return vs
 	}
 	key := incident.FindingKey{Rule: r.Alert, Attributes: pastLimit}
+	// An evaluator that goes through its findings meets this one, of which it knows nothing.
+	vs = slices.DeleteFunc(vs, func(v verdict) bool { return v.key == key })
 	room := r.limit - len(r.active)
 	if r.active[key] != nil {
 		room++
@@ -91,7 +93,7 @@ func (d *Detector) flows(r *compiled) bool {
 	switch r.Params.(type) {
 	case *rule.Saturation, *rule.Gauge, *rule.Backlog:
 		return slices.ContainsFunc(d.gauges, func(g *gauge) bool { return !g.missing(d.at) })
-	case *rule.Support:
+	case *rule.Support, *rule.External:
 		return true
 	}
 	return slices.ContainsFunc(d.paths.order, func(s *series) bool { return !s.missing(d.at) })

@@ -108,13 +108,15 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 		}
 		f := &m.Finding
 		live := d.finding(f.Key)
-		if live == nil || f.State != incident.Unknown && now.Sub(live.Last) >= coasting {
+		if live == nil || f.State != incident.Unknown && now.Sub(live.Last) >= max(coasting, 2*spanOf(live.rule.interval)) {
 			continue // kept firing, but not seen bad any more
 		}
 		bad++
 		switch {
 		case isPastLimit(&f.Key):
-			past = max(past, live.Subjects)
+			if telemetry(f.Kind) || f.Kind == "absence" { // of other kinds none would weigh alone, or it is no service
+				past = max(past, live.Subjects)
+			}
 		case onPath(f) && d.harmless(f, now):
 			bad--
 		case onPath(f):

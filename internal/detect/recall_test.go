@@ -83,3 +83,33 @@ func TestMemoriesOfAllKindsSurviveASnapshot(t *testing.T) {
 		}
 	}
 }
+
+// What is past a limit is one finding that is judged once a step: an evaluator that goes through its own findings must not end it
+// in the same step in which it goes on.
+func TestAlertsPastALimitAreOneChange(t *testing.T) {
+	set, err := rule.LoadFS(fstest.MapFS{"r.yaml": {Data: []byte("groups:\n- name: g\n  limit: 4\n  rules:\n  - {alert: Any, kind: external}\n")}}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, d, changes := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), New(Config{Rules: set}), 0
+	for i := range 60 {
+		from := start.Add(time.Duration(i) * signal.BucketSize)
+		in := Inputs{Tick: Tick{Number: uint64(i + 1), From: from, To: from.Add(signal.BucketSize)}}
+		for n := range 9 {
+			a := signal.Alert{Time: from, Fingerprint: fmt.Sprint(n), Labels: signal.NewAttributes(map[string]string{"alertname": fmt.Sprint("X", n)})}
+			switch i {
+			case 10:
+				a.Status = "firing"
+			case 50:
+				a.Status = "resolved"
+			default:
+				continue
+			}
+			in.Alerts = append(in.Alerts, a)
+		}
+		changes += len(d.Tick(in).Transitions)
+	}
+	if changes != 2 {
+		t.Errorf("%d changes, want one that begins and one that ends", changes)
+	}
+}
