@@ -89,6 +89,9 @@ func (h *history) sum(t, window int64, exact func(from, to int64) (n, bad uint64
 			break // whole hours from here on
 		}
 	}
+	if window <= burnSteps*burnBuckets {
+		return n, bad
+	}
 	for hour := floorDiv(step, stepsAnHour); step%stepsAnHour == stepsAnHour-1 && (hour+1)*stepsAnHour*burnBuckets > from && hour > floorDiv(h.step, stepsAnHour)-burnHours; hour-- {
 		n, bad = n+uint64(h.hour(hour).n), bad+uint64(h.hour(hour).bad)
 	}
