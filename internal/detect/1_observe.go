@@ -2,6 +2,7 @@ package detect
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 const (
 	// keepChanges is how long a finished change can still be a suspect.
 	keepChanges = 24 * time.Hour
+	// goneAfter is after how many buckets of silence a path, service or gauge is forgotten.
+	goneAfter = 7 * 24 * keepBuckets
 	// maxChanges bounds what is remembered of changes; the oldest go first.
 	maxChanges = 5000
 )
@@ -201,10 +204,16 @@ func (d *Detector) tidy(t int64) {
 	}
 	// A slice that has not been seen for an hour is not missed: versions and hosts come and go. A path stays for a week.
 	d.slice.drop(t-keepBuckets, d.unprove)
-	d.paths.drop(t-7*24*keepBuckets, d.unprove)
-	for _, g := range d.gauges {
+	d.paths.drop(t-goneAfter, d.unprove)
+	d.gauges = slices.DeleteFunc(d.gauges, func(g *gauge) bool {
 		g.trim(t)
-	}
+		if g.Last >= t-goneAfter {
+			return false
+		}
+		delete(d.byGauge, g.Key)
+		return true
+	})
+	maps.DeleteFunc(d.known, func(_ string, last int64) bool { return last < t-goneAfter })
 	if t%keepBuckets == 0 {
 		d.forget()
 	}

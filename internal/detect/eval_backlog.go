@@ -3,6 +3,7 @@ package detect
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -41,6 +42,9 @@ func evalBacklog(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		switch {
 		case began:
 			abnormal = level > max(drained*usual, p.AtLeast/2)
+			if f := r.active[key]; abnormal && f != nil && timeOf(t).Sub(f.F.ActiveAt) >= usualAfter {
+				abnormal = g.grows(t, window) // what stays as it is for a day is how this queue is now
+			}
 		default:
 			var known bool
 			usual, known = g.usualBefore(minuteOf(t - window))
@@ -131,6 +135,10 @@ func explainBacklog(g *gauge, level, usual, slope float64, abnormal bool) string
 		return text + fmt.Sprintf("; it is drained in about %s", shortDuration(left))
 	}
 	return text
+}
+
+func (bs *backlogs) forget(d *Detector) {
+	maps.DeleteFunc(bs.usual, func(k gaugeKey, _ float64) bool { return d.byGauge[k] == nil })
 }
 
 type backlogState struct {

@@ -3,6 +3,7 @@ package detect
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -51,17 +52,35 @@ func evalGauge(d *Detector, r *compiled, t int64, yield func(verdict)) {
 			w = &watched{watch: &departure.Watch{}}
 			ws.by[g.Key] = w
 		}
+		ws.model.Among = float64(len(ws.by)) // the budget is the rule's
 		w.see(&ws.model, g, minuteOf(t))
 		key := incident.FindingKey{Rule: r.Alert, Resource: g.Key.Resource, Metric: g.Key.Metric, Attributes: g.Key.Attributes}
-		if g.missing(t) || !w.last.Abnormal && r.active[key] == nil {
+		if g.missing(t) && !g.silent(t) || !w.last.Abnormal && r.active[key] == nil {
 			continue
 		}
 		j := w.last
+		if g.silent(t) {
+			j.Abnormal, w.last.Abnormal = false, false
+		}
 		yield(verdict{
 			key: key, abnormal: j.Abnormal, value: j.Value, stream: signal.Gauges,
-			explain: func() string { return explainDeparture(g, j) },
+			explain: func() string {
+				if g.silent(t) {
+					return fmt.Sprintf("%s of %s has not been heard of for a day", metricWords(g.Key.Metric), g.Key.Resource)
+				}
+				return explainDeparture(g, j)
+			},
 		})
 	}
+}
+
+// silent tells that a gauge has said nothing for so long that a departure would have become usual: what is gone, such as a pod,
+// must not keep a finding unknown, and its incident open, for ever.
+func (g *gauge) silent(t int64) bool { return t-g.Last >= buckets(usualAfter) }
+
+// forget drops gauges that are gone, which have no share of the budget any more.
+func (ws *watches) forget(d *Detector) {
+	maps.DeleteFunc(ws.by, func(k gaugeKey, _ *watched) bool { return d.byGauge[k] == nil })
 }
 
 // selectsGauge tells whether a rule is about a gauge.

@@ -15,10 +15,10 @@ for: 1m
 `
 
 // Gauge fires for each matching gauge whose value is neither what the last hour nor what this time of day lets expect. What is usual
-// it learns, from 48 values on.
+// it learns, from 48 values on. The more gauges a rule has, the rarer a value has to be: its budget is shared by all of them.
 type Gauge struct {
 	Match       GaugeMatch `yaml:"match"`
-	FalseAlarms Budget     `yaml:"false_alarms"` // accepted false alarms of each gauge
+	FalseAlarms Budget     `yaml:"false_alarms"` // accepted false alarms of all gauges of the rule together
 	MinChange   Share      `yaml:"min_change"`   // a smaller part of what is expected is no departure, however regular the gauge is
 	Toward      string     `yaml:"toward"`       // `up`, `down` or `both`
 	WithLimit   bool       `yaml:"with_limit"`   // judge gauges with a limit, too; how near they are to it is for `saturation`

@@ -32,7 +32,8 @@ const (
 
 // Model holds what a user accepts and the constants. It is shared by many watches and not changed while they live.
 type Model struct {
-	PerMinute float64 // false alarms of one gauge
+	PerMinute float64 // false alarms of all gauges together
+	Among     float64 // so many gauges share them; less than one is one
 	MinChange float64 // relative to the forecast; less is no departure, however regular the gauge is
 	Up, Down  bool    // the directions that count
 
@@ -112,10 +113,15 @@ type residual struct {
 	size            float64 // in terms of the scale
 }
 
-// Observe takes in the value of one minute, which must be later than the last one; it returns false where it is not.
+// most is the largest value that is one: twice as much still fits what is kept of it. Beyond are the marks by which some say that
+// they have no value.
+const most = math.MaxFloat32 / 4
+
+// Observe takes in the value of one minute, which must be later than the last one; it returns false where it is not, and where
+// the value is none.
 func (w *Watch) Observe(m *Model, minute int64, value float64) (j Judgement, ok bool) {
 	s := &w.s
-	if s.Blocks > 0 && minute <= s.Minute {
+	if s.Blocks > 0 && minute <= s.Minute || !(math.Abs(value) <= most) {
 		return j, false
 	}
 	s.pass(m, minute)
@@ -181,7 +187,7 @@ func (s *state) judge(m *Model, value float64, rs *[forecasts]residual) Judgemen
 			j.Ready, j.Rarity, j.Expected, j.Scatter = true, p, r.expected, r.scale
 		}
 	}
-	j.Abnormal = j.Ready && enough && j.Rarity <= m.PerMinute*max(1, float64(s.Spacing))
+	j.Abnormal = j.Ready && enough && j.Rarity <= m.PerMinute/max(1, m.Among)*max(1, float64(s.Spacing))
 	return j
 }
 

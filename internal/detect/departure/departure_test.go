@@ -203,3 +203,49 @@ func TestMedians(t *testing.T) {
 		}
 	}
 }
+
+// A budget is all gauges' together: one of a thousand has to stand out further than one alone, and still can.
+func TestABudgetIsShared(t *testing.T) {
+	const start, last = int64(1000 * 1440), int64(1003 * 1440)
+	least := func(among float64) float64 {
+		m, wd, w := Default(), newWorld(7), Watch{}
+		m.Among = among
+		for minute := start; minute < last; minute++ {
+			w.Observe(&m, minute, wd.at(minute))
+		}
+		for v := 100.0; v < 300; v++ {
+			x := w
+			if j, _ := x.Observe(&m, last, v); j.Abnormal {
+				return v
+			}
+		}
+		return math.Inf(1)
+	}
+	none, alone, thousand := least(0), least(1), least(1000)
+	t.Logf("from %g on alone, from %g on as one of a thousand", alone, thousand)
+	if none != alone || thousand < 1.05*alone || thousand > 200 {
+		t.Errorf("from %g on without a number, from %g on alone, from %g on as one of a thousand", none, alone, thousand)
+	}
+}
+
+// Some say "none" or "no end" by the largest number there is. What is kept must stay numbers: they are written as JSON.
+func TestValuesThatAreNone(t *testing.T) {
+	var w Watch
+	for minute := range int64(200) {
+		for _, v := range []float64{math.MaxFloat64, -math.MaxFloat64, 1e39, math.Inf(1), math.NaN()} {
+			if _, ok := w.Observe(&weekly, minute+1, v); ok {
+				t.Fatalf("%g is taken", v)
+			}
+		}
+	}
+	for minute := range int64(200) {
+		v := most
+		if minute%2 == 0 {
+			v = -most
+		}
+		j, ok := w.Observe(&weekly, minute+1, v)
+		if sum := j.Value + j.Expected + j.Scatter + j.Rarity; !ok || math.IsNaN(sum) || math.IsInf(sum, 0) {
+			t.Fatalf("minute %d: %+v", minute, j)
+		}
+	}
+}
