@@ -2,6 +2,7 @@ package detect
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/rule"
@@ -21,7 +22,9 @@ func (l *Loop) resume(ctx context.Context) error {
 	}
 	d, recalled := New(*l.wanted()), false
 	if r.Checkpoint != nil {
-		if d, err = l.restored(ctx, r.Checkpoint); err != nil {
+		if d, err = l.restored(ctx, r.Checkpoint); errors.Is(err, errNoAnswer) {
+			return err
+		} else if err != nil {
 			l.cfg.Logger.Warn("the checkpoint is of another version: windows are filled from stored inputs, findings and incidents come from the log",
 				"tick", r.CheckpointTick, "err", err)
 			if r, err = l.timeline.Recall(ctx, WarmUp); err != nil {

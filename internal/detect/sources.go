@@ -2,6 +2,7 @@ package detect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tocsin-project/tocsin/internal/catalogue"
@@ -51,6 +52,9 @@ func (l *Loop) keep(ctx context.Context, c *Config) error {
 	return nil
 }
 
+// errNoAnswer says that the store of texts did not answer, so that nobody knows whether it has them.
+var errNoAnswer = errors.New("the store of rules and catalogues does not answer")
+
 // SourceStore gives texts by their revision; a Timeline is one.
 type SourceStore interface {
 	// Source reads one; ok is false where there is none of this revision.
@@ -64,7 +68,7 @@ func ConfigOf(ctx context.Context, store SourceStore, rules, cat string, usual C
 	if c.Rules.Revision != rules {
 		s, found, err := store.Source(ctx, SourceRules, rules)
 		if err != nil {
-			return c, false, err
+			return c, false, fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 		if ok = found; found {
 			if c.Rules, err = rule.FromFiles(s.Files); err != nil {
@@ -75,7 +79,7 @@ func ConfigOf(ctx context.Context, store SourceStore, rules, cat string, usual C
 	if c.Catalogue.Revision != cat {
 		s, found, err := store.Source(ctx, SourceCatalogue, cat)
 		if err != nil {
-			return c, false, err
+			return c, false, fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 		if cat == catalogue.Empty().Revision {
 			found, c.Catalogue = true, catalogue.Empty()
@@ -92,6 +96,9 @@ func ConfigOf(ctx context.Context, store SourceStore, rules, cat string, usual C
 // configure brings a detector to the configuration that a tick names.
 func (l *Loop) configure(ctx context.Context, d *Detector, t *Tick) (*Detector, error) {
 	fresh, ok, err := d.Configured(ctx, l.timeline, t, *l.wanted())
+	if errors.Is(err, errNoAnswer) {
+		return d, err // that it cannot be read now is no reason to judge by other rules than were in force
+	}
 	if !ok && ctx.Err() == nil {
 		// Mostly it is from before texts were kept, or of another version: the tick is evaluated with what there is.
 		l.cfg.Logger.Warn("the configuration of a stored tick cannot be used", "tick", t.Number, "rules", t.Rules, "catalogue", t.Catalogue, "err", err)
@@ -140,7 +147,11 @@ func (l *Loop) restored(ctx context.Context, checkpoint []byte) (*Detector, erro
 	}
 	c := *l.wanted()
 	if s.Rules != "" || s.Catalogue != "" {
-		if own, ok, err := ConfigOf(ctx, l.timeline, s.Rules, s.Catalogue, c); err == nil && ok {
+		own, ok, err := ConfigOf(ctx, l.timeline, s.Rules, s.Catalogue, c)
+		if errors.Is(err, errNoAnswer) {
+			return nil, err
+		}
+		if err == nil && ok {
 			c = own
 		}
 	}
