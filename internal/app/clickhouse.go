@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -96,8 +98,13 @@ func (s *schema) look(ctx context.Context, db *clickhouse.DB, migrated *bool, lo
 	return nil
 }
 
-// brief is as much of an error as a woken person reads: its first line, without the stack that ClickHouse sends along.
+// brief is as much of an error as a woken person reads: its first line, without the stack that ClickHouse sends along, and
+// without the long address of a request that did not get through, which would push the reason out.
 func brief(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	line, _, _ = strings.Cut(line, " Stack trace")
 	return respond.Cut(line, 200)

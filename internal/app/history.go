@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/tocsin-project/tocsin/internal/cli"
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
@@ -25,7 +26,7 @@ func OpenStored(ctx context.Context, file string) (*cli.Stored, error) {
 	}
 	if err := db.Ping(ctx); err != nil {
 		_ = db.Close() // the first error says it
-		return nil, fmt.Errorf("clickhouse: %w", err)
+		return nil, fmt.Errorf("reading stored history: ClickHouse at %s: %s", strings.Join(c.ClickHouse.Addresses, ", "), brief(err))
 	}
 	return &cli.Stored{
 		History: clickhouse.NewHistory(db), Catalogue: f.Catalogue, Rules: f.Rules, Routes: f.Routes,
