@@ -128,7 +128,8 @@ func (g *Group) present(ctx context.Context) []string {
 	for ctx.Err() == nil {
 		topics, err := g.existing(ctx)
 		if len(topics) > 0 {
-			if missing := len(g.cfg.Topics) - len(topics); missing > 0 {
+			missing := slices.DeleteFunc(slices.Clone(g.cfg.Topics), func(t string) bool { return slices.Contains(topics, t) })
+			if len(missing) > 0 {
 				g.log.Warn("some topics do not exist yet; the others are read", "read", topics, "missing", missing)
 			}
 			return topics
