@@ -60,7 +60,7 @@ func (s *Silence) matchers() (out route.Matchers, err error) {
 	for _, text := range s.Matchers {
 		ms, err := route.ParseMatchers(text)
 		if err != nil {
-			return nil, fmt.Errorf("matcher %q: %w", text, err)
+			return nil, fmt.Errorf("matcher %w", err) // it quotes the text
 		}
 		out = append(out, ms...)
 	}

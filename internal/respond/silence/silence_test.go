@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,9 @@ func TestWhatNobodyCouldUseIsRefused(t *testing.T) {
 		var refused *Refused
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %q", err, text)
+		}
+		if len(x.Matchers) == 1 && strings.Count(err.Error(), strconv.Quote(x.Matchers[0])) > 1 {
+			t.Errorf("the matcher is quoted more than once: %v", err)
 		}
 	}
 	if n := len(s.List()); n > 0 {
