@@ -218,7 +218,10 @@ func (p *presence) at(hour int64) *float32 {
 func (p *presence) expect(t int64) (since, rate float64, young bool) {
 	usual := func(hour int64) float64 {
 		v, known := p.core(hour)
-		if !known {
+		switch {
+		case !known && weekend(hour) != weekend(floorDiv(p.last, bucketsAnHour)):
+			return 0 // it stopped on a working day, and what a weekend has of it nobody knows yet, or the other way round
+		case !known:
 			young = true
 			return p.rate
 		}
@@ -245,7 +248,14 @@ func (p *presence) core(hour int64) (v float64, known bool) {
 	return v, known
 }
 
-// usual is the least that an hour of the week had in the last two weeks, or before a week is over that hour on the last two days.
+// weekend tells Saturdays and Sundays, by UTC: only in a key's first week does it matter, and there a night more or less does not.
+func weekend(hour int64) bool {
+	day := ((floorDiv(hour, hoursADay)+4)%7 + 7) % 7 // the epoch began on a Thursday, Sunday is 0
+	return day == 0 || day == 6
+}
+
+// usual is the least that an hour of the week had in the last two weeks, or before a week is over that hour on the last two
+// days, where they are days of the same kind: what rests at weekends is not silent on its first Saturday.
 func (p *presence) usual(hour int64) (v float64, known bool) {
 	for _, back := range [][2]int64{{hoursAWeek, 2 * hoursAWeek}, {hoursADay, 2 * hoursADay}} {
 		if few, _, ok := p.range2(hour, back); ok {
@@ -269,7 +279,9 @@ func (p *presence) most(hour int64) (v float64, known bool) {
 func (p *presence) range2(hour int64, back [2]int64) (few, many float64, known bool) {
 	few = math.Inf(1)
 	for _, b := range back {
-		if h := hour - b; h < p.hour && h > p.hour-presenceHours && h >= floorDiv(p.born, bucketsAnHour) && *p.at(h) >= 0 {
+		if h := hour - b; b%hoursAWeek != 0 && weekend(h) != weekend(hour) {
+			continue
+		} else if h < p.hour && h > p.hour-presenceHours && h >= floorDiv(p.born, bucketsAnHour) && *p.at(h) >= 0 {
 			few, many, known = min(few, float64(*p.at(h))), max(many, float64(*p.at(h))), true
 		}
 	}
