@@ -373,6 +373,8 @@ func TestLoopWaitsForABacklogThatShrinks(t *testing.T) {
 				tl.SetWatermark(s, now)
 			}
 		}
+		tl.SetWatermark(signal.Requests, t0) // before it begins: requests that nobody has read yet are another matter
+		tl.SetProgress(time.Time{}, now)
 		_, stop := start(t, tl, parseRules(t, someRules), nil)
 		for m := 1; m <= 20; m++ {
 			tl.SetWatermark(signal.Requests, at(time.Duration(m)*time.Minute))
