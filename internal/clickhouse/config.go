@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -110,6 +111,7 @@ func (c *Config) options() (*ch.Options, error) {
 		ReadTimeout:  c.RequestTimeout.Std(),
 		MaxOpenConns: c.ConnectionsMax,
 		MaxIdleConns: c.ConnectionsMax,
+		DialStrategy: dialPlainly,
 	}
 	if c.Protocol == "native" {
 		o.Protocol = ch.Native
@@ -120,6 +122,13 @@ func (c *Config) options() (*ch.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// dialPlainly opens a connection without the settings of the statement that needs it: the driver greets the server under the
+// same context, and a greeting is not the compressed body that an insert announces. With them no connection could be opened
+// again after all had been lost.
+func dialPlainly(ctx context.Context, id int, o *ch.Options, dial ch.Dial) (ch.DialResult, error) {
+	return ch.DefaultDialStrategy(ch.Context(ctx, ch.WithSettings(ch.Settings{})), id, o, dial)
 }
 
 func (t *TLSConfig) config() (*tls.Config, error) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
@@ -63,5 +65,23 @@ func TestBodyEndsWithItsInsert(t *testing.T) {
 	// Its memory serves the next one, which has nothing of it.
 	if again := newNativeBody(0, nil); len(again.out) != 0 || len(again.plain) != 0 || again.done {
 		t.Error("a body begins with another's rest")
+	}
+}
+
+// Inserts open the connections that they need themselves: several at once do, and all after the server was away.
+func TestInsertsOpenTheirConnections(t *testing.T) {
+	db := migrated(t)
+	if err := db.insertCells(t.Context(), "", requests(0, 10, 1)); err != nil { // the types of the columns are known from here on
+		t.Fatal(err)
+	}
+	var g errgroup.Group
+	for i := range 8 {
+		g.Go(func() error {
+			b := requests(int64(i+1)*10, int64(i+2)*10, 1)
+			return db.insertCells(t.Context(), b.Range.Token(), b)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
 	}
 }
