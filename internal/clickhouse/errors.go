@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -109,6 +110,10 @@ func fail(op string, err error) error {
 		// The rest are broken connections in many shapes: EOF, resets, refused. A mistake of ours that ends up here is
 		// retried, which a metric shows, and that is better than giving up on data for a network error of a new shape.
 		e.Reason = ReasonUnreachable
+	}
+	var request *url.Error
+	if errors.As(err, &request) { // its address holds the whole statement and says nothing
+		e.Err = request.Err
 	}
 	return e
 }
