@@ -31,18 +31,24 @@ func backtestCommand(env Env) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or html (one page with plots, on standard output)")
-	flags.StringVar(&f.rules, "rules", "", "folder of rules (default: those that Tocsin ships with, or the installation's)")
+	f.addPast(c)
 	flags.StringVar(&f.against, "against", "", "folder of other rules to compare with, or \"shipped\"; rules that recordings have are left out then")
-	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with, or the installation's)")
 	flags.StringVar(&f.restartAt, "restart-at", "", "stop and restart the detector at this event time (RFC 3339); the answer must be the same")
-	flags.StringVar(&f.from, "from", "", "replay stored history that ended after this event time (RFC 3339)")
-	flags.StringVar(&f.to, "to", "", "and up to this one")
 	config := addConfigFlag(c)
 	c.RunE = func(c *cobra.Command, folders []string) error {
 		f.config = *config
 		return f.run(c.Context(), env, folders)
 	}
 	return c
+}
+
+// addPast adds the flags of what is replayed, and by which rules and routes.
+func (f *backtestFlags) addPast(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.rules, "rules", "", "folder of rules (default: those that Tocsin ships with, or the installation's)")
+	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with, or the installation's)")
+	flags.StringVar(&f.from, "from", "", "replay stored history that ended after this event time (RFC 3339)")
+	flags.StringVar(&f.to, "to", "", "and up to this one")
 }
 
 func (f *backtestFlags) run(ctx context.Context, env Env, folders []string) error {

@@ -38,13 +38,10 @@ func calibrateCommand(env Env) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or diff (the patch alone)")
-	flags.StringVar(&f.rules, "rules", "", "folder of rules (default: those that Tocsin ships with, or the installation's)")
-	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with, or the installation's)")
+	f.addPast(c)
 	flags.StringArrayVar(&f.names, "rule", nil, "only this rule; may be repeated (default: all that fired)")
 	flags.IntVar(&f.most, "max-replays", 60, "replay the past so many times at most")
 	flags.BoolVar(&f.accept, "accept", false, "write the changes into the rule files")
-	flags.StringVar(&f.from, "from", "", "stored history that ended after this event time (RFC 3339)")
-	flags.StringVar(&f.to, "to", "", "and up to this one")
 	config := addConfigFlag(c)
 	c.RunE = func(c *cobra.Command, folders []string) error {
 		f.config = *config

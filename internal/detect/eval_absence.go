@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -301,14 +302,9 @@ func (ps *presences) forget(d *Detector) {
 }
 
 func (ps *presences) save() ([]byte, error) {
-	keys := make([]signal.Path, 0, len(ps.by))
-	for k := range ps.by {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, signal.Path.Compare)
 	var w packer
-	w.uint(uint64(len(keys)))
-	for _, k := range keys {
+	w.uint(uint64(len(ps.by)))
+	for _, k := range slices.SortedFunc(maps.Keys(ps.by), signal.Path.Compare) {
 		p := ps.by[k]
 		w.key(signal.Key{Path: k})
 		w.int(p.last)

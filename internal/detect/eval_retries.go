@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -153,14 +154,9 @@ func (ts *tries) forget(d *Detector) {
 }
 
 func (ts *tries) save() ([]byte, error) {
-	keys := make([]signal.Path, 0, len(ts.by))
-	for k := range ts.by {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, signal.Path.Compare)
 	var w packer
-	w.uint(uint64(len(keys)))
-	for _, k := range keys {
+	w.uint(uint64(len(ts.by)))
+	for _, k := range slices.SortedFunc(maps.Keys(ts.by), signal.Path.Compare) {
 		x := ts.by[k]
 		w.key(signal.Key{Path: k})
 		w.int(x.to)
