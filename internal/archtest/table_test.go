@@ -37,6 +37,7 @@ var table = []row{
 	{"cmd/chlocal/lib", asset, nil},
 
 	{"internal/strictyaml", leaf, nil},
+	{"internal/nth", leaf, nil},
 	{"internal/signal", leaf, nil},
 	{"internal/signal/...", leaf, []string{"internal/signal"}},
 	{"internal/incident", leaf, []string{"internal/signal"}},

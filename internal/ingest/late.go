@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tocsin-project/tocsin/internal/nth"
 )
 
 const (
@@ -38,11 +40,11 @@ func (b *batch) newWatermark() time.Time {
 	if n == 0 || b.maxRecord.IsZero() {
 		return b.watermark
 	}
-	w := nth(b.times, int(math.Ceil(0.99*float64(n)))-1)
+	w := nth.Of(b.times, int(math.Ceil(0.99*float64(n)))-1)
 	newest := b.maxRecord.UnixMilli()
 	usual := int64(0)
 	if len(b.delays) > 0 {
-		usual = max(nth(b.delays, len(b.delays)*2/5), 0) // a little less than the median, in favour of going on
+		usual = max(nth.Of(b.delays, len(b.delays)*2/5), 0) // a little less than the median, in favour of going on
 	}
 	w = min(w, newest-usual)
 	if !b.replays {

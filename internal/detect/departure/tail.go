@@ -3,6 +3,8 @@ package departure
 import (
 	"math"
 	"slices"
+
+	"github.com/tocsin-project/tocsin/internal/nth"
 )
 
 // rarity is the part of ordinary residuals that are as large: what was counted, or the tail where the past is too short to count.
@@ -53,39 +55,9 @@ func medianOf(v []float32) float64 {
 	}
 	var buf [maxScale]float32
 	w := buf[:copy(buf[:], v)]
-	hi := kth(w, len(w)/2)
+	hi := nth.Of(w, len(w)/2) // most of what a block costs
 	if len(w)%2 == 1 {
 		return float64(hi)
 	}
 	return (float64(hi) + float64(slices.Max(w[:len(w)/2]))) / 2
-}
-
-// kth puts the k-th smallest in its place, smaller ones before it (Hoare's quickselect); it is most of what a block costs.
-func kth(w []float32, k int) float32 {
-	lo, hi := 0, len(w)-1
-	for lo < hi {
-		pivot, i, j := w[(lo+hi)/2], lo, hi
-		for i <= j {
-			for w[i] < pivot {
-				i++
-			}
-			for w[j] > pivot {
-				j--
-			}
-			if i <= j {
-				w[i], w[j] = w[j], w[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case k <= j:
-			hi = j
-		case k >= i:
-			lo = i
-		default:
-			return w[k]
-		}
-	}
-	return w[k]
 }
