@@ -156,7 +156,7 @@ func (c *campaign) up(ctx context.Context) (err error) {
 			return err
 		}
 		c.fronts = append(c.fronts, front)
-		m, err := newMember(i, c.o.Dir, c.o.Binary, c.brokers, front.addr())
+		m, err := newMember(i, c.o.Dir, c.o.Binary, c.brokers, front.addr(), c.o.Break == "reservations")
 		if err != nil {
 			return err
 		}
