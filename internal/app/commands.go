@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -23,7 +22,7 @@ type commands struct {
 	waiting []incident.Command
 }
 
-// maxCommands bounds what waits for the detector, to within one fetch.
+// maxCommands bounds what waits for the detector.
 const maxCommands = 10_000
 
 var _ detect.CommandSource = (*commands)(nil)
@@ -34,32 +33,17 @@ func newCommands(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, client *kafka.C
 		if !t.wait(ctx) {
 			return nil
 		}
-		next := int64(0)
-		for ctx.Err() == nil {
-			if s.full() {
+		follow(ctx, client, c.Kafka.CommandsTopic, func(r kafka.Record) {
+			for s.full() && ctx.Err() == nil {
 				pause(ctx, time.Second)
-				continue
 			}
-			r, err := client.Fetch(ctx, c.Kafka.CommandsTopic, 0, next, 1<<20, 500*time.Millisecond)
-			var out *kafka.OffsetOutOfRangeError
-			switch {
-			case errors.As(err, &out):
-				next = out.Start
-				continue
-			case err != nil:
-				pause(ctx, time.Second)
-				continue
+			var cmd incident.Command
+			if err := json.Unmarshal(r.Value, &cmd); err != nil || cmd.ID == "" {
+				logger.Error("a record of the commands topic is no command", "topic", c.Kafka.CommandsTopic, "partition", 0, "offset", r.Offset, "err", err)
+				return
 			}
-			for _, rec := range r.Records {
-				var cmd incident.Command
-				if err := json.Unmarshal(rec.Value, &cmd); err != nil || cmd.ID == "" {
-					logger.Error("a record of the commands topic is no command", "topic", c.Kafka.CommandsTopic, "partition", 0, "offset", rec.Offset, "err", err)
-					continue
-				}
-				s.add(cmd)
-			}
-			next = r.NextOffset
-		}
+			s.add(cmd)
+		}, func() {})
 		return nil
 	})
 	return s

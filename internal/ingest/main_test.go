@@ -51,6 +51,14 @@ type world struct {
 	values  ingest.Values
 }
 
+// withGauges is a world of one topic with one partition, which holds n records.
+func withGauges(t *testing.T, n int) *world {
+	w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+	w.kafka.CreateTopic("g", 1)
+	w.produce("g", 0, n)
+	return w
+}
+
 func newWorld(t *testing.T, change func(*ingest.Config), sources ...ingest.Source) *world {
 	w := &world{t: t, kafka: ingesttest.NewKafka(), store: ingesttest.NewStore(), sources: sources, cfg: defaults(change)}
 	return w

@@ -46,9 +46,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 
 func TestReservedRangeIsReplayedExactly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 10)
+		w := withGauges(t, 10)
 		w.kafka.SetCommit("g", 0, 2, `{"end":5,"incarnation":0}`) // of a process that died before it inserted
 		r := w.start(1, peace, nil)
 		advance(20 * time.Second)
@@ -59,9 +57,7 @@ func TestReservedRangeIsReplayedExactly(t *testing.T) {
 
 func TestReservedRangeThatIsStoredIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 10)
+		w := withGauges(t, 10)
 		r := w.start(1, peace, nil)
 		advance(time.Second)
 		r.process.Kill() // after the insert, before anybody said that it is done
@@ -94,9 +90,7 @@ func TestLedgerDecidesWhereTheCommitDiffers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-				w.kafka.CreateTopic("g", 1)
-				w.produce("g", 0, 5)
+				w := withGauges(t, 5)
 				r := w.start(1, peace, nil)
 				advance(20 * time.Second)
 				r.stop(t)
@@ -144,9 +138,7 @@ func TestLostLockIsWaitedOut(t *testing.T) {
 	for name, metadata := range map[string]string{"deleted": "", "set by hand": "ops", "set to what is stored": "ops"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-				w.kafka.CreateTopic("g", 1)
-				w.produce("g", 0, 10)
+				w := withGauges(t, 10)
 				r := w.start(1, peace, nil)
 				advance(20 * time.Second)
 				late := *w.data()[0]
@@ -262,9 +254,7 @@ func TestDeadLettersOfAForgottenRangeAreNotStoredAgain(t *testing.T) {
 
 func TestDeletedOffsetsAreARecordedGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 5)
+		w := withGauges(t, 5)
 		r := w.start(1, peace, nil)
 		advance(10 * time.Second)
 		r.stop(t)
@@ -288,9 +278,7 @@ func TestDeletedOffsetsAreARecordedGap(t *testing.T) {
 // A reserved range of which a part is gone is stored as the range that it was reserved as.
 func TestGapInsideAReservedRange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 20)
+		w := withGauges(t, 20)
 		w.kafka.SetCommit("g", 0, 0, `{"end":10,"incarnation":0}`)
 		w.kafka.DeleteBefore("g", 0, 4)
 		r := w.start(1, peace, nil)
@@ -315,9 +303,7 @@ func TestGapInsideAReservedRange(t *testing.T) {
 // A deliberate rewind is an entry in the ledger: another reading that begins earlier.
 func TestRewindIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 10)
+		w := withGauges(t, 10)
 		r := w.start(1, peace, nil)
 		advance(10 * time.Second)
 		before := r.loop.Health().Partitions[0].Watermark
@@ -346,9 +332,7 @@ func TestTopicMadeAnewIsAnotherIncarnation(t *testing.T) {
 		for _, running := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", while it runs ", running), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-					w.kafka.CreateTopic("g", 1)
-					w.produce("g", 0, 10)
+					w := withGauges(t, 10)
 					r := w.start(1, peace, nil)
 					advance(10 * time.Second)
 					if !running {
@@ -377,9 +361,7 @@ func TestTopicMadeAnewIsAnotherIncarnation(t *testing.T) {
 // Where nothing was fetched for a while, no failure tells that the topic is another one.
 func TestTopicMadeAnewDuringAnInsertIsAnotherIncarnation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 10)
+		w := withGauges(t, 10)
 		r := w.start(1, peace, nil)
 		advance(10 * time.Second)
 		w.store.Fail(errors.New("down"))
@@ -397,9 +379,7 @@ func TestTopicMadeAnewDuringAnInsertIsAnotherIncarnation(t *testing.T) {
 // A log made anew that looks short at first may be longer than the old one when it is looked at again.
 func TestTopicMadeAnewThatGrowsWhileItIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 10)
+		w := withGauges(t, 10)
 		r := w.start(1, peace, nil)
 		advance(10 * time.Second)
 		r.stop(t)
@@ -559,9 +539,7 @@ func TestNewPartitionOfAKnownTopicIsReadFromItsFirstRecord(t *testing.T) {
 
 func TestUnreadableLedgerIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
-		w.kafka.CreateTopic("g", 1)
-		w.produce("g", 0, 3)
+		w := withGauges(t, 3)
 		w.store.Fail(errors.New("not up yet"))
 		r := w.start(1, peace, nil)
 		advance(time.Minute)

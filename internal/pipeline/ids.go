@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -17,26 +18,31 @@ func CollapseIDs(name string) string {
 	if i := strings.IndexAny(name, "?#"); i > 0 && strings.Contains(name[:i], "/") {
 		name = name[:i]
 	}
+	return replaceRuns(name, func(c byte) bool { return c != '/' && c != ' ' }, collapsePart)
+}
+
+// replaceRuns puts something else for each longest run of the bytes that are in; what nothing is put for is let be.
+func replaceRuns(s string, in func(byte) bool, with func(string) string) string {
 	var b strings.Builder // of what is changed, empty while nothing is
 	done := 0
-	for from := 0; from <= len(name); {
+	for from := 0; from < len(s); from++ {
 		to := from
-		for to < len(name) && name[to] != '/' && name[to] != ' ' {
+		for to < len(s) && in(s[to]) {
 			to++
 		}
-		if part := name[from:to]; part != "" {
-			if with := collapsePart(part); with != part {
-				b.WriteString(name[done:from])
-				b.WriteString(with)
+		if to > from {
+			if r := with(s[from:to]); r != s[from:to] {
+				b.WriteString(s[done:from])
+				b.WriteString(r)
 				done = to
 			}
 		}
-		from = to + 1
+		from = to
 	}
 	if done == 0 {
-		return name
+		return s
 	}
-	b.WriteString(name[done:])
+	b.WriteString(s[done:])
 	return b.String()
 }
 
@@ -54,43 +60,16 @@ func collapsePart(s string) string {
 	if len(s) > 36 { // a UUID behind or before something
 		for i := 0; i+36 <= len(s); i++ {
 			if isUUID(s[i:i+36]) && (i == 0 || !isWord(s[i-1])) && (i+36 == len(s) || !isWord(s[i+36])) {
-				return collapseRest(s[:i]) + "{uuid}" + collapseRest(s[i+36:])
+				return collapseWords(s[:i]) + "{uuid}" + collapseWords(s[i+36:])
 			}
 		}
-	}
-	return collapseWords(s)
-}
-
-func collapseRest(s string) string {
-	if s == "" {
-		return ""
 	}
 	return collapseWords(s)
 }
 
 // collapseWords looks at the words of a part, such as order-182736 or main.8f3a2b1c.js.
 func collapseWords(s string) string {
-	var b strings.Builder
-	done := 0
-	for from := 0; from < len(s); {
-		to := from
-		for to < len(s) && isWord(s[to]) {
-			to++
-		}
-		if to > from {
-			if p := placeholder(s[from:to], false); p != "" {
-				b.WriteString(s[done:from])
-				b.WriteString(p)
-				done = to
-			}
-		}
-		from = to + 1
-	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
+	return replaceRuns(s, isWord, func(word string) string { return cmp.Or(placeholder(word, false), word) })
 }
 
 func isWord(c byte) bool {
