@@ -70,9 +70,9 @@ var table = []row{
 	{"internal/demo/...", tool, []string{"internal/scenario/...", "internal/standin/...", "internal/chlocal", "internal/kafkalocal", "internal/kafka/...", "internal/console"}},
 	{"internal/cli/...", tool, []string{"internal/scenario/...", "internal/report/...", "internal/backtest/...", "internal/demo/...", "internal/console/..."}},
 	{"internal/tools/...", tool, nil},
-	{"internal/chaos", tool, []string{"internal/chlocal", "internal/kafkalocal", "internal/kafka", "internal/kafka/realkafka"}},
+	{"internal/chaos", tool, []string{"internal/scenario/wire", "internal/chlocal", "internal/kafkalocal", "internal/kafka", "internal/kafka/realkafka"}},
 	{"internal/chaos/...", tool, []string{"internal/chaos"}},
-	{"internal/benchingest", tool, []string{"internal/clickhouse", "internal/chlocal", "internal/kafkalocal", "internal/kafka"}},
+	{"internal/benchingest", tool, []string{"internal/scenario/wire", "internal/clickhouse", "internal/chlocal", "internal/kafkalocal", "internal/kafka"}},
 	{"internal/archtest", tool, nil},
 
 	{"internal/app/...", wiring, nil},

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tocsin-project/tocsin/internal/scenario/wire"
 )
 
 // poisoner makes records that cannot be counted, each kind in turn. Each is one dead letter.
@@ -75,7 +77,7 @@ func lone(service string, traceID int, end int64) []byte {
 	}
 	var rs []byte
 	if service != "" {
-		rs = protowire.AppendBytes([]byte{0x0a}, appendText([]byte{0x0a}, "service.name", service))
+		rs = protowire.AppendBytes([]byte{0x0a}, wire.AppendText([]byte{0x0a}, "service.name", service))
 	}
 	rs = protowire.AppendBytes(append(rs, 0x12), protowire.AppendBytes([]byte{0x12}, span))
 	return protowire.AppendBytes([]byte{0x0a}, rs)

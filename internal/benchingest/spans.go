@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tocsin-project/tocsin/internal/scenario/wire"
 )
 
 // workload is a number of spans and what they are like. The same workload is the same bytes.
@@ -112,7 +114,7 @@ func newWorld(w workload, start int64) *world {
 		for _, kv := range [][2]string{{"service.name", name}, {"service.namespace", "shop"}, {"service.version", fmt.Sprintf("%d.%d.%d", 1+s%3, s%7, p%5)},
 			{"deployment.environment.name", "production"}, {"cloud.provider", "aws"}, {"cloud.region", region},
 			{"k8s.pod.name", fmt.Sprintf("%s-%08x-%05x", name, 0x7c9d4400+s, 0xa1000+p)}, {"telemetry.sdk.language", "go"}} {
-			b = appendText(append(b, 0x0a), kv[0], kv[1])
+			b = wire.AppendText(append(b, 0x0a), kv[0], kv[1])
 		}
 		g.pods = append(g.pods, pod{s, region, string(protowire.AppendBytes([]byte{0x0a}, b)), name + ".shop.svc.cluster.local"})
 	}
@@ -181,18 +183,18 @@ func (g *world) oneSpan(p pod) {
 	b = binary.LittleEndian.AppendUint64(append(b, 0x39), start)
 	b = binary.LittleEndian.AppendUint64(append(b, 0x41), start+uint64(1e6+2e7*r.ExpFloat64()))
 	for _, kv := range [][2]string{{"http.request.method", method}, {"url.scheme", "https"}, {"url.path", concrete(rt.template, r)}, {"http.route", rt.template}} {
-		b = appendText(append(b, 0x4a), kv[0], kv[1])
+		b = wire.AppendText(append(b, 0x4a), kv[0], kv[1])
 	}
-	b = appendNumber(append(b, 0x4a), "http.response.status_code", code)
-	b = appendText(append(b, 0x4a), "server.address", p.server)
-	b = appendNumber(append(b, 0x4a), "server.port", 8443)
-	b = appendText(append(b, 0x4a), "network.peer.address", fmt.Sprintf("10.%d.%d.%d", x>>8&3, x>>16&255, x>>24&255))
-	b = appendText(append(b, 0x4a), "network.protocol.version", "1.1")
-	b = appendText(append(b, 0x4a), "user_agent.original", agents[x>>32&7])
-	b = appendText(append(b, 0x4a), "enduser.id", fmt.Sprintf("acct-%05d", r.IntN(accounts)))
+	b = wire.AppendNumber(append(b, 0x4a), "http.response.status_code", code)
+	b = wire.AppendText(append(b, 0x4a), "server.address", p.server)
+	b = wire.AppendNumber(append(b, 0x4a), "server.port", 8443)
+	b = wire.AppendText(append(b, 0x4a), "network.peer.address", fmt.Sprintf("10.%d.%d.%d", x>>8&3, x>>16&255, x>>24&255))
+	b = wire.AppendText(append(b, 0x4a), "network.protocol.version", "1.1")
+	b = wire.AppendText(append(b, 0x4a), "user_agent.original", agents[x>>32&7])
+	b = wire.AppendText(append(b, 0x4a), "enduser.id", fmt.Sprintf("acct-%05d", r.IntN(accounts)))
 	c := counts{Total: 1}
 	if failed {
-		b = appendText(append(b, 0x4a), "error.type", fmt.Sprint(code))
+		b = wire.AppendText(append(b, 0x4a), "error.type", fmt.Sprint(code))
 		b = append(b, 0x7a, 2, 0x18, 2) // status ERROR
 		c.Failed = 1
 	}
@@ -212,21 +214,4 @@ func concrete(t string, r *rand.Rand) string {
 		}
 		t = t[:i] + fmt.Sprint(100_000+r.IntN(900_000)) + t[j+1:]
 	}
-}
-
-// appendText appends a KeyValue with its length.
-func appendText(b []byte, k, v string) []byte {
-	n := 1 + protowire.SizeBytes(len(v))
-	b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(k))+1+protowire.SizeBytes(n)))
-	b = protowire.AppendString(append(b, 0x0a), k)
-	b = protowire.AppendVarint(append(b, 0x12), uint64(n))
-	return protowire.AppendString(append(b, 0x0a), v)
-}
-
-func appendNumber(b []byte, k string, v int64) []byte {
-	n := 1 + protowire.SizeVarint(uint64(v))
-	b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(k))+1+protowire.SizeBytes(n)))
-	b = protowire.AppendString(append(b, 0x0a), k)
-	b = protowire.AppendVarint(append(b, 0x12), uint64(n))
-	return protowire.AppendVarint(append(b, 0x18), uint64(v))
 }

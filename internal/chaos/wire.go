@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/tocsin-project/tocsin/internal/scenario/wire"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -60,8 +61,8 @@ func (w *writer) traces(e entry) (msg []byte, at time.Time) {
 		if len(of) == 0 {
 			continue
 		}
-		resource := appendText([]byte{0x0a}, "service.name", p.service)
-		resource = appendText(append(resource, 0x0a), "cloud.region", p.region)
+		resource := wire.AppendText([]byte{0x0a}, "service.name", p.service)
+		resource = wire.AppendText(append(resource, 0x0a), "cloud.region", p.region)
 		rs := protowire.AppendBytes([]byte{0x0a}, resource)
 		rs = protowire.AppendBytes(append(rs, 0x12), of)
 		msg = protowire.AppendBytes(append(msg, 0x0a), rs)
@@ -78,10 +79,10 @@ func (w *writer) add(s *span, p path) {
 	b = append(b, 0x30, 2) // SERVER
 	b = binary.LittleEndian.AppendUint64(append(b, 0x39), uint64(s.end-int64(s.latency)))
 	b = binary.LittleEndian.AppendUint64(append(b, 0x41), uint64(s.end))
-	b = appendText(append(b, 0x4a), "http.request.method", p.method)
-	b = appendText(append(b, 0x4a), "http.route", p.route)
-	b = appendNumber(append(b, 0x4a), "http.response.status_code", statuses[s.outcome])
-	b = appendText(append(b, 0x4a), "enduser.id", fmt.Sprint("acct-", s.account))
+	b = wire.AppendText(append(b, 0x4a), "http.request.method", p.method)
+	b = wire.AppendText(append(b, 0x4a), "http.route", p.route)
+	b = wire.AppendNumber(append(b, 0x4a), "http.response.status_code", statuses[s.outcome])
+	b = wire.AppendText(append(b, 0x4a), "enduser.id", fmt.Sprint("acct-", s.account))
 	w.span = b
 	id := [2]string{p.service, p.region}
 	w.services[id] = protowire.AppendBytes(append(w.services[id], 0x12), b)
@@ -110,21 +111,4 @@ func (w *writer) gauges(e entry) ([]byte, time.Time) {
 func (w *writer) ticket(e entry) ([]byte, time.Time) {
 	at := w.g.time(w.g.random(tickets, e), e)
 	return fmt.Appendf(nil, `{"time":%d,"id":%q,"text":"Record %d: nothing works","account":"acct-%d"}`, at.UnixMilli(), ticketID(e), e.id, e.id%100), at
-}
-
-// appendText appends a KeyValue with its length.
-func appendText(b []byte, k, v string) []byte {
-	n := 1 + protowire.SizeBytes(len(v))
-	b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(k))+1+protowire.SizeBytes(n)))
-	b = protowire.AppendString(append(b, 0x0a), k)
-	b = protowire.AppendVarint(append(b, 0x12), uint64(n))
-	return protowire.AppendString(append(b, 0x0a), v)
-}
-
-func appendNumber(b []byte, k string, v int64) []byte {
-	n := 1 + protowire.SizeVarint(uint64(v))
-	b = protowire.AppendVarint(b, uint64(1+protowire.SizeBytes(len(k))+1+protowire.SizeBytes(n)))
-	b = protowire.AppendString(append(b, 0x0a), k)
-	b = protowire.AppendVarint(append(b, 0x12), uint64(n))
-	return protowire.AppendVarint(append(b, 0x18), uint64(v))
 }
