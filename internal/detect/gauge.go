@@ -276,17 +276,24 @@ func solve(m [3][4]float64) (c [3]float64) {
 	return c
 }
 
-// calm tells that a gauge shows nothing: it is low against its limit, or without one about what it was over the last hours.
-func (g *gauge) calm(now int64) bool {
+// calm tells that a gauge has shown nothing from one bucket to now: it was low against its limit, or without one about what
+// it was before. What came back to where it was has not stayed there.
+func (g *gauge) calm(from, now int64) bool {
 	if level, _, ok := g.level(now); ok {
+		for _, p := range g.Coarse {
+			if p.Bucket >= minuteOf(from) && p.Limit > 0 {
+				level = max(level, p.level())
+			}
+		}
 		return level < quietLevel
 	}
-	var past, recent []float64
+	var past, since []float64
 	for _, p := range g.Coarse {
-		past = append(past, p.Value)
+		if p.Bucket < minuteOf(from) {
+			past = append(past, p.Value)
+		} else {
+			since = append(since, p.Value)
+		}
 	}
-	for _, p := range g.Points[max(0, len(g.Points)-6):] {
-		recent = append(recent, p.Value)
-	}
-	return len(past) >= 20 && median(recent) < calmFactor*median(past)
+	return len(past) >= 20 && len(since) > 0 && slices.Max(since) < calmFactor*median(past)
 }

@@ -286,13 +286,14 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 			}
 			s.Failures += f.Failures
 		case f.Kind == "saturation" && f.Key.Resource != "":
-			d.suspectResource(resources, &x.Members[i], t)
+			d.suspectResource(resources, &x.Members[i])
 		}
 	}
 	for _, k := range sortedKeys(failing) {
 		in.Failing = append(in.Failing, *failing[k])
 	}
 	for _, k := range sortedKeys(resources) {
+		resources[k].Low = d.lowGauges(k, bucketOf(resources[k].FiredAt), t)
 		in.Resources = append(in.Resources, *resources[k])
 	}
 	for _, c := range d.changes {
@@ -306,13 +307,12 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 
 // suspectResource folds the metrics of one resource into one suspect: the level of the fullest, the trend of the
 // earliest that has one.
-func (d *Detector) suspectResource(resources map[string]*suspect.Resource, m *member, t int64) {
+func (d *Detector) suspectResource(resources map[string]*suspect.Resource, m *member) {
 	f := &m.Finding
 	r := resources[f.Key.Resource]
 	if r == nil {
 		r = &suspect.Resource{Name: f.Key.Resource, FiredAt: f.FiredAt}
 		resources[r.Name] = r
-		r.Low = d.lowGauges(r.Name, t)
 	}
 	if f.FiredAt.Before(r.FiredAt) {
 		r.FiredAt = f.FiredAt
@@ -337,9 +337,9 @@ func (d *Detector) suspectResource(resources map[string]*suspect.Resource, m *me
 	}
 }
 
-// lowGauges are those of the resource that show nothing, and those of its siblings that it does not have itself, such as
+// lowGauges are those of the resource that have shown nothing since it was in trouble, and those of its siblings that it does not have itself, such as
 // the lag of its replicas.
-func (d *Detector) lowGauges(resource string, t int64) (out []suspect.Low) {
+func (d *Detector) lowGauges(resource string, from, t int64) (out []suspect.Low) {
 	own := map[string]bool{}
 	for _, g := range d.gauges {
 		if g.Key.Resource == resource {
@@ -351,7 +351,7 @@ func (d *Detector) lowGauges(resource string, t int64) (out []suspect.Low) {
 			continue
 		}
 		own[g.Key.Metric] = g.Key.Resource != resource
-		if g.calm(t) {
+		if g.calm(from, t) {
 			level, _, ok := g.level(t)
 			if !ok {
 				level = -1
