@@ -43,6 +43,13 @@ bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; A
 bench-evidence: ## measure the evidence rule against its rivals; ARGS=-sensitivity sweeps its constants
 	@go run ./internal/evidencebench/run $(ARGS)
 
+promrules: ## build bin/promrules, Prometheus' rules engine and TSDB in one program, for bench-detect
+	cd internal/tools/promrules && CGO_ENABLED=0 go build -mod=readonly -o ../../../bin/ .
+
+bench-detect: build promrules ## measure the detector's ticks beside Prometheus on the same series; ARGS="-n 20000 -runs 1"
+	go build -o bin/ ./internal/benchdetect
+	@bin/benchdetect $(ARGS)
+
 chaos: build ## strike ingest with faults and count what is stored; ARGS="-seed 7 -broker real -faults 1000"
 	go build -o bin/chaos ./internal/chaos/run
 	@bin/chaos $(ARGS)
@@ -50,4 +57,4 @@ chaos: build ## strike ingest with faults and count what is stored; ARGS="-seed 
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence chaos clean
+.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence promrules bench-detect chaos clean

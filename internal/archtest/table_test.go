@@ -73,6 +73,7 @@ var table = []row{
 	{"internal/chaos", tool, []string{"internal/scenario/wire", "internal/chlocal", "internal/kafkalocal", "internal/kafka", "internal/kafka/realkafka"}},
 	{"internal/chaos/...", tool, []string{"internal/chaos"}},
 	{"internal/benchingest", tool, []string{"internal/scenario/wire", "internal/clickhouse", "internal/chlocal", "internal/kafkalocal", "internal/kafka"}},
+	{"internal/benchdetect", tool, []string{"internal/clickhouse", "internal/chlocal"}},
 	{"internal/archtest", tool, nil},
 
 	{"internal/app/...", wiring, nil},
