@@ -209,7 +209,7 @@ func newStatus(v version, loop *ingest.Loop, l *lead, p *selfpage.Pager, s *sche
 		h, in := l.Health(), loop.Health()
 		st := console.Status{
 			Version: string(v), Tick: h.Tick, To: h.To, Clock: h.Clock, Leading: l.leading(),
-			Partitions: make([]console.Partition, 0, len(in.Partitions)), Problems: []string{},
+			Partitions: make([]console.Partition, 0, len(in.Partitions)),
 		}
 		if !h.To.IsZero() {
 			st.Lag = max(h.Clock.Sub(h.To), 0)
@@ -221,24 +221,39 @@ func newStatus(v version, loop *ingest.Loop, l *lead, p *selfpage.Pager, s *sche
 			}
 			st.Partitions = append(st.Partitions, part)
 		}
-		for _, w := range []struct {
-			up   chan struct{}
-			what string
-		}{{s.ready, "waiting for ClickHouse"}, {t.ready, "waiting for Kafka"}} {
-			select {
-			case <-w.up:
-			default:
-				st.Problems = append(st.Problems, w.what)
-			}
-		}
-		if len(st.Problems) == 0 && in.Generations == 0 {
-			st.Problems = append(st.Problems, "has not joined the consumer group yet")
-		}
-		if ok, causes := p.Healthy(); !ok {
-			for _, c := range causes {
-				st.Problems = append(st.Problems, selfpage.Causes[c])
-			}
-		}
+		st.Problems, st.NotReady = troubles(s, t, in.Generations > 0, p)
 		return st
 	}
+}
+
+// troubles are all of Tocsin's own, and those for which this process is not ready.
+func troubles(s *schema, t *topics, joined bool, p *selfpage.Pager) (all, notReady []string) {
+	all, notReady = []string{}, []string{}
+	for _, w := range []struct {
+		up   chan struct{}
+		what string
+	}{{s.ready, "waiting for ClickHouse"}, {t.ready, "waiting for Kafka"}} {
+		select {
+		case <-w.up:
+		default:
+			notReady = append(notReady, w.what)
+		}
+	}
+	if len(notReady) == 0 && !joined {
+		why := "has not joined the consumer group yet"
+		if missing := t.missingNow(); len(missing) > 0 {
+			why += ": no such topic as " + strings.Join(missing, ", ") + "; Tocsin makes only those that begin with " + ownPrefix
+		}
+		notReady = append(notReady, why)
+	}
+	all = append(all, notReady...)
+	if ok, causes := p.Healthy(); !ok {
+		for _, c := range causes {
+			all = append(all, selfpage.Causes[c])
+			if c != selfpage.RulesUnreadable {
+				notReady = append(notReady, selfpage.Causes[c])
+			}
+		}
+	}
+	return all, notReady
 }

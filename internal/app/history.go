@@ -30,6 +30,6 @@ func OpenStored(ctx context.Context, file string) (*cli.Stored, error) {
 	}
 	return &cli.Stored{
 		History: clickhouse.NewHistory(db), Catalogue: f.Catalogue, Rules: f.Rules, Routes: f.Routes,
-		RulesDir: c.path(c.Files.Rules), Close: db.Close,
+		RulesDir: c.path(c.Files.Rules), Close: db.Close, ExternalLabels: c.ExternalLabels, Binary: binary(version(Version())),
 	}, nil
 }

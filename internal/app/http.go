@@ -80,7 +80,7 @@ func newMux(cfg *Config, _ places, c *console.Console, d *door.Door, reg *promet
 	// Healthy means that the process answers: a restart would not help against a database that is down.
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Tocsin is healthy.") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
-		if p := status().Problems; len(p) > 0 {
+		if p := status().NotReady; len(p) > 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprintln(w, "Tocsin is not ready: "+strings.Join(p, "; "))
 			return

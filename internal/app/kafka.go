@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +31,18 @@ func newKafka(lc fx.Lifecycle, c *Config, logger *slog.Logger, reg *prometheus.R
 }
 
 // topics tells when the topics that Tocsin itself writes are there. Those that it reads belong to others.
-type topics struct{ ready chan struct{} }
+type topics struct {
+	ready chan struct{}
+
+	mu      sync.Mutex
+	missing []string // of those that it reads
+}
+
+func (t *topics) missingNow() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.missing
+}
 
 func (t *topics) wait(ctx context.Context) bool {
 	select {
@@ -88,14 +101,31 @@ func newTopics(lc fx.Lifecycle, stop fx.Shutdowner, c *Config, f *Files, client 
 func (t *topics) look(ctx context.Context, c *Config, read []string, client *kafka.Client, made *bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*watchTimeout)
 	defer cancel()
-	if *made {
+	if *made && len(t.missingNow()) == 0 {
 		return client.Ping(ctx)
+	}
+	if *made {
+		return t.lookForMissing(ctx, read, client)
 	}
 	if err := client.EnsureTopics(ctx, ownTopics(&c.Kafka, read)); err != nil {
 		return fmt.Errorf("making Tocsin's own topics: %w", err)
 	}
 	*made = true
+	err := t.lookForMissing(ctx, read, client)
 	close(t.ready)
+	return err
+}
+
+// lookForMissing notes which topics that are read are not there. A group with none of them waits, and somebody has to be told
+// for what.
+func (t *topics) lookForMissing(ctx context.Context, read []string, client *kafka.Client) error {
+	there, err := client.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.missing = slices.DeleteFunc(slices.Clone(read), func(name string) bool { return slices.Contains(there, name) })
 	return nil
 }
 

@@ -83,6 +83,7 @@ type leadParts struct {
 	Topics   *topics
 	Silences *silence.Store
 	Silenced silencesRead
+	Copies   *clickhouse.Silences
 	Pager    *selfpage.Pager
 	Version  version
 	Registry *prometheus.Registry
@@ -97,6 +98,9 @@ func newLead(lc fx.Lifecycle, stop fx.Shutdowner, p leadParts) *lead {
 	}
 	p.Silences.OnChange(l.silence)
 	background(lc, stop, p.Logger, "detect and respond", l.run)
+	background(lc, stop, p.Logger, "silences copy", func(ctx context.Context) error {
+		return copySilences(ctx, p.Schema, p.Silences, p.Copies, p.Logger)
+	})
 	background(lc, stop, p.Logger, "election", func(ctx context.Context) error {
 		if !p.Topics.wait(ctx) {
 			return nil
@@ -267,7 +271,7 @@ func (l *lead) begin() (*respond.Loop, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answer, err := respond.New(respond.Options{
-		Log: l.log, Routes: l.files.Routes, Places: l.places, Store: l.box, Settings: l.cfg.Respond.Settings, Poll: l.cfg.Respond.Poll.Std(),
+		Log: afterSchema{l.log, l.schema}, Routes: l.files.Routes, Places: l.places, Store: l.box, Settings: l.cfg.Respond.Settings, Poll: l.cfg.Respond.Poll.Std(),
 		Lead: l.leading, Health: l.respondHealth,
 		Logger: l.logger.With("component", "respond"), Metrics: l.respondM,
 	})
@@ -296,7 +300,7 @@ func (l *lead) detect(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	loop := detect.NewLoop(l.timeline, detect.LoopConfig{
-		Detector: l.detectorConfig(), Owner: owner, Binary: string(l.version), Poll: l.cfg.Detect.Poll.Std(), Hold: l.cfg.Detect.Hold.Std(),
+		Detector: l.detectorConfig(), Owner: owner, Binary: binary(l.version), Poll: l.cfg.Detect.Poll.Std(), Hold: l.cfg.Detect.Hold.Std(),
 		Commands: l.commands, Logger: l.logger.With("component", "detect"), Metrics: l.detectM,
 	})
 	l.loop = loop

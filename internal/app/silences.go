@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/tocsin-project/tocsin/internal/clickhouse"
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/respond/outbox"
 	"github.com/tocsin-project/tocsin/internal/respond/silence"
@@ -67,4 +68,22 @@ func follow(ctx context.Context, client *kafka.Client, topic string, take func(k
 		}
 		next = r.NextOffset
 	}
+}
+
+// copyEvery is how often silences that are new, or were ended, are copied for analysts.
+const copyEvery = 5 * time.Second
+
+// copySilences keeps ClickHouse's copy of the silences. That it cannot is told once: nothing else depends on it.
+func copySilences(ctx context.Context, s *schema, from *silence.Store, to *clickhouse.Silences, logger *slog.Logger) error {
+	if !s.wait(ctx) {
+		return nil
+	}
+	for failed := false; ctx.Err() == nil; pause(ctx, copyEvery) {
+		err := to.Copy(ctx, from.List())
+		if err != nil && !failed && ctx.Err() == nil {
+			logger.Warn("silences are not copied to ClickHouse, trying on", "err", err)
+		}
+		failed = err != nil
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/backtest/explain"
 	"github.com/tocsin-project/tocsin/internal/detect"
+	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -13,12 +14,21 @@ import (
 type History interface {
 	// Ticks lists the ticks that ended in (from, to] of event time, in order.
 	Ticks(ctx context.Context, from, to time.Time) ([]detect.Tick, error)
+	// First is the tick of number 1, if it is stored. It takes in what there is and ends where ingest had come to; those after it go
+	// back to the oldest of that, so by time it is not the first.
+	First(ctx context.Context) (first detect.Tick, ok bool, err error)
 	// Next is when the first tick after from ended, if one did by to; else it is zero.
 	Next(ctx context.Context, from, to time.Time) (time.Time, error)
 	// Inputs reads what ticks of consecutive numbers were given, of the named streams or of all.
 	Inputs(ctx context.Context, ticks []detect.Tick, of ...signal.Stream) ([]detect.Inputs, error)
 	// State returns the newest state of the detector that is stored at or before a tick, with its tick; 0 if there is none.
 	State(ctx context.Context, tick uint64) (state []byte, number uint64, err error)
+	// Counts gives for ticks of consecutive numbers how many rows each was given. What is not known is left out.
+	Counts(ctx context.Context, ticks []detect.Tick) (map[uint64]int, error)
+	// Said lists what ticks of consecutive numbers that are done have concluded, by tick: findings, events, warnings.
+	Said(ctx context.Context, ticks []detect.Tick) ([]incident.Conclusion, error)
+	// The texts of rules and catalogues that ticks name.
+	detect.SourceStore
 }
 
 // historyChunk is how much of the past is held at once.
@@ -30,26 +40,41 @@ const lateness = 30 * time.Minute
 // Past reads from history what explains a symptom.
 func Past(ctx context.Context, h History, s explain.Symptom) (*explain.Past, error) {
 	p := explain.NewPast(s)
+	add := func(ticks []detect.Tick, of []signal.Stream) error {
+		ins, err := h.Inputs(ctx, ticks, of...)
+		if err != nil {
+			return err
+		}
+		for i := range ins {
+			for j := range ins[i].Cells {
+				p.AddCell(&ins[i].Cells[j])
+			}
+			for j := range ins[i].Gauges {
+				p.Add(&ins[i].Gauges[j])
+			}
+			for j := range ins[i].Changes {
+				p.Add(&ins[i].Changes[j])
+			}
+		}
+		return nil
+	}
+	first, ok, err := h.First(ctx)
+	if err != nil {
+		return nil, err
+	}
 	read := func(from, to time.Time, of ...signal.Stream) error {
+		if ok && first.To.After(to) { // it may hold rows of any time before
+			if err := add([]detect.Tick{first}, of); err != nil {
+				return err
+			}
+		}
 		for ; from.Before(to); from = from.Add(historyChunk) {
 			ticks, err := h.Ticks(ctx, from, minTime(to, from.Add(historyChunk)))
 			if err != nil {
 				return err
 			}
-			ins, err := h.Inputs(ctx, ticks, of...)
-			if err != nil {
+			if err := add(ticks, of); err != nil {
 				return err
-			}
-			for i := range ins {
-				for j := range ins[i].Cells {
-					p.AddCell(&ins[i].Cells[j])
-				}
-				for j := range ins[i].Gauges {
-					p.Add(&ins[i].Gauges[j])
-				}
-				for j := range ins[i].Changes {
-					p.Add(&ins[i].Changes[j])
-				}
 			}
 		}
 		return nil

@@ -30,6 +30,15 @@ type Options struct {
 	// RestartAt, where it is not zero, stops the detector at that event time and goes on with a new one from what the
 	// timeline keeps. The answer must be the same.
 	RestartAt time.Time
+	// AsLive judges each tick of stored history by the rules and the catalogue that it names. Rules and Catalogue stand in
+	// where those are not stored.
+	AsLive bool
+	// ExternalLabels are those of the installation whose history it is.
+	ExternalLabels map[string]string
+	// Binary is what this program calls itself in ticks; "" compares with none.
+	Binary string
+	// Verify compares a replay of stored history with what the live detector stored.
+	Verify bool
 	// Labels are what stored history is scored against; a recording has its own.
 	Labels *Labels
 	// BadLine is told of lines that are no event; the replay goes on without them.

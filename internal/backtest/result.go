@@ -38,6 +38,10 @@ type Recording struct {
 	Traffic []Traffic `json:"-"`
 	// Labels are for plots, too.
 	Labels *Labels `json:"-"`
+	// Log is all that a replay of stored history concluded.
+	Log []incident.Conclusion `json:"-"`
+	// Verified compares it with what the live detector stored, where that was asked for.
+	Verified *Verified `json:"verified,omitempty"`
 }
 
 // Traffic is what all paths together did in a stretch of time.

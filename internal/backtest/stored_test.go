@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tocsin-project/tocsin/deploy"
+	"github.com/tocsin-project/tocsin/internal/backtest/explain"
 	"github.com/tocsin-project/tocsin/internal/catalogue"
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/detect/memory"
+	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/scenario"
 	"github.com/tocsin-project/tocsin/internal/signal"
@@ -18,10 +21,13 @@ import (
 
 // lived is a stored history in memory, with what the live detector said.
 type lived struct {
-	ins    []detect.Inputs
-	states map[uint64][]byte
-	said   *journal
-	asked  int
+	ins     []detect.Inputs
+	states  map[uint64][]byte
+	said    *journal
+	log     []incident.Conclusion
+	counts  map[uint64]int
+	sources map[string]detect.Source
+	asked   int
 }
 
 var _ History = (*lived)(nil)
@@ -35,22 +41,48 @@ func (l *lived) Ticks(_ context.Context, from, to time.Time) (out []detect.Tick,
 	return out, nil
 }
 
+func (l *lived) First(context.Context) (detect.Tick, bool, error) {
+	if len(l.ins) == 0 || l.ins[0].Tick.Number != 1 {
+		return detect.Tick{}, false, nil
+	}
+	return l.ins[0].Tick, true, nil
+}
+
 func (l *lived) Next(ctx context.Context, from, to time.Time) (time.Time, error) {
 	l.asked++
 	ticks, err := l.Ticks(ctx, from, to)
 	if err != nil || len(ticks) == 0 {
 		return time.Time{}, err
 	}
-	return ticks[0].To, nil
+	return slices.MinFunc(ticks, func(a, b detect.Tick) int { return a.To.Compare(b.To) }).To, nil
 }
 
 func (l *lived) Inputs(_ context.Context, ticks []detect.Tick, _ ...signal.Stream) (out []detect.Inputs, _ error) {
+	if len(ticks) == 0 {
+		return nil, nil
+	}
 	for i := range l.ins {
 		if n := l.ins[i].Tick.Number; n >= ticks[0].Number && n <= ticks[len(ticks)-1].Number {
 			out = append(out, l.ins[i])
 		}
 	}
 	return out, nil
+}
+
+func (l *lived) Counts(context.Context, []detect.Tick) (map[uint64]int, error) { return l.counts, nil }
+
+func (l *lived) Said(_ context.Context, ticks []detect.Tick) (out []incident.Conclusion, _ error) {
+	for _, c := range l.log {
+		if c.Tick >= ticks[0].Number && c.Tick <= ticks[len(ticks)-1].Number {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func (l *lived) Source(_ context.Context, kind, revision string) (detect.Source, bool, error) {
+	s, ok := l.sources[kind+revision]
+	return s, ok, nil
 }
 
 func (l *lived) State(_ context.Context, tick uint64) (state []byte, number uint64, _ error) {
@@ -70,7 +102,7 @@ func live(t *testing.T, set *rule.Set, cat *catalogue.Catalogue) *lived {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lived{states: map[uint64][]byte{}, said: newJournal()}
+	l := &lived{states: map[uint64][]byte{}, said: newJournal(), counts: map[uint64]int{}}
 	d := detect.New(detect.Config{Rules: set, Catalogue: cat})
 	tl := memory.New()
 	var late []signal.Cell
@@ -98,7 +130,7 @@ func live(t *testing.T, set *rule.Set, cat *catalogue.Catalogue) *lived {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tick := detect.Tick{Number: uint64(len(l.ins) + 1), From: at, To: sl.To, Marks: p.Marks, Clock: p.Clock, Rules: set.Revision, Catalogue: cat.Revision}
+		tick := detect.Tick{Number: uint64(len(l.ins) + 1), From: at, To: sl.To, Marks: p.Marks, Clock: p.Clock, Rules: set.Revision, Catalogue: cat.Revision, Binary: "then"}
 		claimed, err := tl.Claim(t.Context(), tick)
 		if err != nil {
 			t.Fatal(err)
@@ -114,6 +146,8 @@ func live(t *testing.T, set *rule.Set, cat *catalogue.Catalogue) *lived {
 			t.Fatal(err)
 		}
 		l.ins = append(l.ins, claimed)
+		l.counts[tick.Number] = claimed.Rows()
+		l.log = append(l.log, conclusions(tick.Number, &out)...)
 		l.said.add(out.Events, out.Warnings, out.Transitions)
 		if at = sl.To; at.After(time.Date(2026, 9, 13, 9, 10, 0, 0, time.UTC)) {
 			break
@@ -197,7 +231,7 @@ func TestStoredHistoryIsJudgedAsLive(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r.why != "" {
+		if len(r.why) > 0 {
 			t.Errorf("from %s it is approximate: %s", from, r.why)
 		}
 		if encoded(t, r.journal.transitions) != encoded(t, want.transitions) {
@@ -208,6 +242,7 @@ func TestStoredHistoryIsJudgedAsLive(t *testing.T) {
 		}
 	}
 	from := time.Date(2026, 9, 13, 8, 47, 0, 0, time.UTC)
+	tellsWhatDiffers(t, l, from, o)
 	rec, err := RunStored(t.Context(), l, from, end, o)
 	if err != nil || rec.Approximate != "" || len(rec.Incidents) == 0 || len(rec.Traffic) == 0 {
 		t.Errorf("%d incidents, approximate %q, %v", len(rec.Incidents), rec.Approximate, err)
@@ -229,11 +264,114 @@ func TestStoredHistoryIsJudgedAsLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if begin, err := r.prepare(t.Context(), first, from); err != nil || r.why == "" || !begin.Equal(from.Add(-warmUp)) {
+		if begin, err := r.prepare(t.Context(), first, from); err != nil || len(r.why) == 0 || !begin.Equal(from.Add(-warmUp)) {
 			t.Errorf("from %s, approximate %q, %v", begin, r.why, err)
 		}
 	}
 	if _, err = RunStored(t.Context(), l, end.Add(time.Hour), end.Add(2*time.Hour), o); err == nil {
 		t.Error("a span without ticks is not refused")
+	}
+}
+
+// tellsWhatDiffers holds replays to what was said live, and what makes them approximate to being told.
+func tellsWhatDiffers(t *testing.T, l *lived, from time.Time, o Options) {
+	t.Helper()
+	o.Verify, o.Binary = true, "then"
+	late := 0
+	for i := range l.ins {
+		if l.ins[i].Tick.To.After(from) && len(l.ins[i].Cells) > 0 {
+			late = i
+			break
+		}
+	}
+	short := *l
+	short.ins = slices.Clone(l.ins)
+	short.ins[late].Cells = short.ins[late].Cells[1:]
+	other := *o.Rules
+	other.Revision = "another"
+	stands := o
+	stands.AsLive, stands.Rules = true, &other
+	now := o
+	now.Binary = "now"
+	for _, v := range []struct {
+		name string
+		h    *lived
+		o    Options
+		want string
+		same bool
+	}{
+		{"all is there", l, o, "", true},
+		{"a row has expired", &short, o, "not complete any more", false},
+		{"another program", l, now, "another program (then, this is now)", true},
+		{"the rules of then are not stored", l, stands, "are not stored, others stand in", true}, // the others are the same
+	} {
+		rec, err := RunStored(t.Context(), v.h, from, from.Add(8*time.Minute), v.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (rec.Approximate == "") != (v.want == "") || !strings.Contains(rec.Approximate, v.want) {
+			t.Errorf("%s: approximate %q, want %q", v.name, rec.Approximate, v.want)
+		}
+		if x := rec.Verified; (x.Different == 0) != v.same || x.Ticks == 0 || x.Findings == 0 || x.Events == 0 {
+			t.Errorf("%s: %s", v.name, encoded(t, x))
+		}
+	}
+}
+
+// The first tick of all takes in a backlog and ends where ingest had come to; those after it go back to its beginning. A replay
+// begins with it all the same, and nothing is approximate.
+func TestAHistoryBeginsWithABacklog(t *testing.T) {
+	o := shipped(t)
+	o.Catalogue = catalogue.Empty()
+	o.Verify = true
+	begin := time.Date(2026, 9, 13, 8, 0, 0, 0, time.UTC)
+	end := begin.Add(5 * time.Hour)
+	tl, l := memory.New(), &lived{counts: map[uint64]int{}}
+	var cells []signal.Cell
+	for at := begin; at.Before(end); at = at.Add(signal.BucketSize) {
+		c := signal.Cell{Bucket: at, Key: signal.Key{Path: signal.Path{Service: "issues", Operation: "create", Access: signal.Write}}}
+		c.Outcomes[signal.Success] = 50
+		if at.Sub(begin) > 2*time.Hour && at.Sub(begin) < 3*time.Hour {
+			c.Outcomes[signal.Failure] = 50
+		}
+		cells = append(cells, c)
+	}
+	tl.AddCells(cells)
+	tl.SetProgress(end, end)
+	p, err := tl.Progress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := detect.New(detect.Config{Rules: o.Rules, Catalogue: o.Catalogue})
+	from, to := end, end
+	for n := uint64(1); from.Before(end) || n == 1; n++ {
+		tick := detect.Tick{Number: n, From: from, To: to, Marks: p.Marks, Clock: p.Clock, Rules: o.Rules.Revision, Catalogue: o.Catalogue.Revision}
+		in, err := tl.Claim(t.Context(), tick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := d.Tick(in)
+		if err := tl.Commit(t.Context(), tick, out); err != nil {
+			t.Fatal(err)
+		}
+		l.ins, l.counts[n], l.log = append(l.ins, in), in.Rows(), append(l.log, conclusions(n, &out)...)
+		from = d.Position()
+		to = minTime(end, from.Add(10*time.Minute))
+	}
+	for _, from := range []time.Time{begin.Add(-time.Hour), begin.Add(time.Minute)} {
+		rec, err := RunStored(t.Context(), l, from, end, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := rec.Verified; rec.Approximate != "" || v.Different > 0 || v.Findings == 0 || v.Events == 0 || v.Ticks != len(l.ins) {
+			t.Errorf("from %s: approximate %q, %s", from, rec.Approximate, encoded(t, v))
+		}
+	}
+	past, err := Past(t.Context(), l, explain.Symptom{Service: "issues", Signal: "failures", At: begin.Add(150 * time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := past.Explain(o.Catalogue); err != nil || !a.Evidence.Departs {
+		t.Errorf("the backlog explains nothing: %s, %v", encoded(t, a), err)
 	}
 }

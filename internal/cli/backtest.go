@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +22,10 @@ import (
 	"github.com/tocsin-project/tocsin/rules"
 )
 
-type backtestFlags struct{ output, rules, against, routes, restartAt, from, to, config string }
+type backtestFlags struct {
+	output, rules, against, routes, restartAt, from, to, config string
+	verify                                                      bool
+}
 
 func backtestCommand(env Env) *cobra.Command {
 	var f backtestFlags
@@ -30,9 +37,10 @@ func backtestCommand(env Env) *cobra.Command {
 		Args: nArgs(0, -1, "folders"),
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.output, "output", "o", "text", "text, json or html (one page with plots, on standard output)")
+	flags.StringVarP(&f.output, "output", "o", "text", "text, json or html (one page with plots, on standard output); for stored history also log,\na line of JSON for each change of a finding, event of an incident and warning")
 	f.addPast(c)
-	flags.StringVar(&f.against, "against", "", "folder of other rules to compare with, or \"shipped\"; rules that recordings have are left out then")
+	flags.BoolVar(&f.verify, "verify", false, "compare a replay of stored history with what was said live, byte for byte")
+	flags.StringVar(&f.against, "against", "", "folder of other rules to compare with, \"shipped\", or \"live\"; rules that recordings have are left out then")
 	flags.StringVar(&f.restartAt, "restart-at", "", "stop and restart the detector at this event time (RFC 3339); the answer must be the same")
 	config := addConfigFlag(c)
 	c.RunE = func(c *cobra.Command, folders []string) error {
@@ -45,18 +53,23 @@ func backtestCommand(env Env) *cobra.Command {
 // addPast adds the flags of what is replayed, and by which rules and routes.
 func (f *backtestFlags) addPast(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.rules, "rules", "", "folder of rules (default: those that Tocsin ships with, or the installation's)")
+	flags.StringVar(&f.rules, "rules", "", "folder of rules, or \"shipped\" (default: those that Tocsin ships with; for stored history what each tick was judged by,\nwith the catalogue of then)")
 	flags.StringVar(&f.routes, "routes", "", "routes file (default: the one that Tocsin ships with, or the installation's)")
 	flags.StringVar(&f.from, "from", "", "replay stored history that ended after this event time (RFC 3339)")
 	flags.StringVar(&f.to, "to", "", "and up to this one")
 }
 
 func (f *backtestFlags) run(ctx context.Context, env Env, folders []string) error {
-	if f.output != "text" && f.output != "json" && f.output != "html" {
-		return usageError{fmt.Errorf("--output is text or json, or html for one page with plots, not %q", f.output)}
-	}
 	stored := f.from != "" || f.to != ""
 	switch {
+	case !slices.Contains([]string{"text", "json", "html", "log"}, f.output):
+		return usageError{fmt.Errorf("--output is text or json, or html for one page with plots, or log, not %q", f.output)}
+	case !stored && (f.output == "log" || f.verify):
+		return usageError{errors.New("--output log and --verify go with stored history, that is with --from and --to")}
+	case f.verify && (f.rules != "" || f.against != ""):
+		return usageError{errors.New("--verify holds the replay to what was said live, so it goes without --rules and --against")}
+	case f.output == "log" && f.against != "":
+		return usageError{errors.New("--output log shows one replay, so it goes without --against")}
 	case stored && len(folders) > 0:
 		return usageError{errors.New("name folders, or --from and --to for stored history, not both")}
 	case stored && f.restartAt != "":
@@ -80,8 +93,10 @@ func (f *backtestFlags) run(ctx context.Context, env Env, folders []string) erro
 	var result backtest.Result
 	if f.against != "" {
 		other := o
-		if other.Rules, err = loadRules(f.against); err != nil {
-			return err
+		if other.AsLive = f.against == live && stored; !other.AsLive {
+			if other.Rules, err = loadRules(f.against); err != nil {
+				return err
+			}
 		}
 		o.OnlyRules, other.OnlyRules = true, true
 		if result.Against, err = replay(other); err != nil {
@@ -97,11 +112,44 @@ func (f *backtestFlags) run(ctx context.Context, env Env, folders []string) erro
 	}
 	switch f.output {
 	case "json":
-		return printJSON(env.Stdout, result)
+		err = printJSON(env.Stdout, result)
 	case "html":
-		return page.Write(env.Stdout, &result)
+		err = page.Write(env.Stdout, &result)
+	case "log":
+		err = printLog(env, result.Recordings)
+	default:
+		printResult(env.Stdout, &result, f.against != "")
 	}
-	printResult(env.Stdout, &result, f.against != "")
+	return cmp.Or(err, unlike(result.Recordings))
+}
+
+// live names the rules that were in force.
+const live = "live"
+
+// printLog writes all that a replay came to; that it is approximate goes beside it.
+func printLog(env Env, recs []backtest.Recording) error {
+	w := bufio.NewWriter(env.Stdout)
+	enc := json.NewEncoder(w)
+	for i := range recs {
+		if why := recs[i].Approximate; why != "" {
+			fmt.Fprintf(env.Stderr, "approximate: %s\n", why)
+		}
+		for k := range recs[i].Log {
+			if err := enc.Encode(&recs[i].Log[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Flush()
+}
+
+// unlike is the error of a comparison that failed.
+func unlike(recs []backtest.Recording) error {
+	for i := range recs {
+		if v := recs[i].Verified; v != nil && v.Different > 0 {
+			return fmt.Errorf("%d of %d ticks came to something else than live, the first is tick %d", v.Different, v.Ticks, v.First.Tick)
+		}
+	}
 	return nil
 }
 
@@ -155,9 +203,9 @@ func (f *backtestFlags) storedReplay(ctx context.Context, env Env, o *backtest.O
 	if err != nil {
 		return nil, err
 	}
-	o.Catalogue = st.Catalogue
+	o.Catalogue, o.ExternalLabels, o.Binary, o.Verify = st.Catalogue, st.ExternalLabels, st.Binary, f.verify
 	if f.rules == "" {
-		o.Rules = st.Rules
+		o.Rules, o.AsLive = st.Rules, true
 	}
 	if f.routes == "" {
 		o.Routes = st.Routes

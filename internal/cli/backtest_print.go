@@ -17,6 +17,7 @@ func printBacktest(w io.Writer, rec *backtest.Recording) {
 	if rec.Approximate != "" {
 		fmt.Fprintf(w, "  approximate: %s\n", rec.Approximate)
 	}
+	printVerified(w, rec.Verified)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, x := range rec.Warnings {
 		exhausted := ""
@@ -54,6 +55,24 @@ func printBacktest(w io.Writer, rec *backtest.Recording) {
 	if s := rec.Score; s != nil {
 		fmt.Fprintf(w, "  score: %s\n", scoreLine(s))
 	}
+}
+
+func printVerified(w io.Writer, v *backtest.Verified) {
+	switch {
+	case v == nil:
+	case v.Different == 0:
+		fmt.Fprintf(w, "  as live: %d ticks came to the same %d changes of findings, %d events and %d warnings, byte for byte\n", v.Ticks, v.Findings, v.Events, v.Warnings)
+	default:
+		fmt.Fprintf(w, "  not as live: %d of %d ticks came to something else, the first is tick %d\n    stored  %s\n    replay  %s\n",
+			v.Different, v.Ticks, v.First.Tick, orNothing(v.First.Stored), orNothing(v.First.Replay))
+	}
+}
+
+func orNothing(b []byte) string {
+	if len(b) == 0 {
+		return "nothing"
+	}
+	return string(b)
 }
 
 // scoreLine is a score in one line.

@@ -110,6 +110,7 @@ func (f *calibrateFlags) stored(ctx context.Context, env Env, o *backtest.Option
 		return st, err
 	}
 	replay, err := f.storedReplay(ctx, wrapped, o)
+	o.AsLive = false // proposals are tried on all of the past
 	if f.rules != "" {
 		dir = f.rules
 	}

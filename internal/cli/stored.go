@@ -20,6 +20,9 @@ type Stored struct {
 	Routes    *route.Config
 	RulesDir  string // "" for the shipped ones
 	Close     func() error
+	// ExternalLabels are the installation's, Binary is what this program calls itself in ticks.
+	ExternalLabels map[string]string
+	Binary         string
 }
 
 // stored opens the history of the configuration's installation.

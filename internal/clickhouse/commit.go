@@ -200,5 +200,7 @@ func doneBlock(tick detect.Tick, o detect.Outputs) *block {
 	same(b, "transitions", uint32(len(o.Transitions)))
 	same(b, "events", uint32(len(o.Events)))
 	same(b, "warnings", uint32(len(o.Warnings)))
+	seen := uint64(max(o.Seen, 0))
+	same(b, "inputs", &seen)
 	return b
 }

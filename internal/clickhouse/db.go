@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -183,7 +184,20 @@ func (d *DB) insert(ctx context.Context, token string, b *block) error {
 		d.metrics.inserts.WithLabelValues(b.table).Inc()
 		d.metrics.insertRows.WithLabelValues(b.table).Add(float64(b.rows))
 	}
+	d.doubt(b.table, err)
 	return err
+}
+
+// doubt forgets the columns of a table that refused an insert: somebody may have changed them, and changed back they would be
+// as unknown as before.
+func (d *DB) doubt(table string, err error) {
+	var e *Error
+	if !errors.As(err, &e) || e.Reason != ReasonSchema && e.Reason != ReasonData {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.columns, table)
 }
 
 // insertSelect runs an INSERT SELECT under the token. Its SELECT ends with ORDER BY ALL.

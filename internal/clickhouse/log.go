@@ -80,18 +80,10 @@ func (l *IncidentLog) events(ctx context.Context, sql string, args ...any) ([]in
 	var rows []placed
 	err := l.db.query(ctx, "read incident log", sql, func(r driver.Rows) error {
 		var p placed
-		var at, clock int64
-		var kind, after string
-		e := &p.event
-		if err := r.Scan(&e.Tick, &p.position, &e.Incident, &e.Sequence, &at, &clock, &kind, &e.By, &e.Reason, &after); err != nil {
-			return err
-		}
-		e.At, e.Clock, e.Type = fromMillis(at), fromMillis(clock), incident.EventType(kind)
-		if err := json.Unmarshal([]byte(after), &e.After); err != nil {
-			return fmt.Errorf("incident %s after event %d: %w", e.Incident, e.Sequence, err)
-		}
+		var err error
+		p.position, p.event, err = scanEvent(r)
 		rows = append(rows, p)
-		return nil
+		return err
 	}, args...)
 	if err != nil {
 		return nil, err
@@ -107,4 +99,17 @@ func (l *IncidentLog) events(ctx context.Context, sql string, args ...any) ([]in
 		events[i] = rows[i].event
 	}
 	return events, nil
+}
+
+func scanEvent(r driver.Rows) (position uint32, e incident.Event, err error) {
+	var at, clock int64
+	var kind, after string
+	if err := r.Scan(&e.Tick, &position, &e.Incident, &e.Sequence, &at, &clock, &kind, &e.By, &e.Reason, &after); err != nil {
+		return 0, e, err
+	}
+	e.At, e.Clock, e.Type = fromMillis(at), fromMillis(clock), incident.EventType(kind)
+	if err := json.Unmarshal([]byte(after), &e.After); err != nil {
+		return 0, e, fmt.Errorf("incident %s after event %d: %w", e.Incident, e.Sequence, err)
+	}
+	return position, e, nil
 }

@@ -164,5 +164,6 @@ func (d *DB) insertNative(ctx context.Context, token, table string, rows int, co
 		d.metrics.inserts.WithLabelValues(table).Inc()
 		d.metrics.insertRows.WithLabelValues(table).Add(float64(rows))
 	}
+	d.doubt(table, err)
 	return err
 }

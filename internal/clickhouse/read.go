@@ -120,22 +120,26 @@ func scanTransition(rows driver.Rows) (t incident.Transition, err error) {
 
 // Warnings returns warnings, newest first.
 func (r *Reader) Warnings(ctx context.Context, from, to time.Time, limit int) (out []incident.Warning, err error) {
-	err = r.db.query(ctx, "read warnings", queryText("warnings.sql"), func(rows driver.Rows) error {
-		var w incident.Warning
-		var at int64
-		var exhausted *int64
-		var suspects string
-		if err := rows.Scan(&at, &w.Resource, &w.Metric, &w.Value, &w.Limit, &exhausted, &w.Rule, &w.Guard, &w.Incident, &suspects); err != nil {
-			return err
-		}
-		w.At, w.ExhaustedAt = fromMillis(at), fromNullableMillis(exhausted)
-		if err := json.Unmarshal([]byte(suspects), &w.Suspects); err != nil {
-			return fmt.Errorf("decode suspects: %w", err)
-		}
+	err = r.db.query(ctx, "read warnings", render("warnings.sql", nil), func(rows driver.Rows) error {
+		w, err := scanWarning(rows)
 		out = append(out, w)
-		return nil
+		return err
 	}, between(from, to, limit)...)
 	return out, err
+}
+
+func scanWarning(rows driver.Rows) (w incident.Warning, err error) {
+	var at int64
+	var exhausted *int64
+	var suspects string
+	if err := rows.Scan(&at, &w.Resource, &w.Metric, &w.Value, &w.Limit, &exhausted, &w.Rule, &w.Guard, &w.Incident, &suspects); err != nil {
+		return w, err
+	}
+	w.At, w.ExhaustedAt = fromMillis(at), fromNullableMillis(exhausted)
+	if err := json.Unmarshal([]byte(suspects), &w.Suspects); err != nil {
+		return w, fmt.Errorf("decode suspects: %w", err)
+	}
+	return w, nil
 }
 
 // DeadLetter is a record that could not be counted, with where it came from.

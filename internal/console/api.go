@@ -56,6 +56,9 @@ func (c *Console) apiStatus(w http.ResponseWriter, r *http.Request) {
 	if s.Partitions == nil {
 		s.Partitions = []Partition{}
 	}
+	if s.NotReady == nil {
+		s.NotReady = []string{}
+	}
 	if s.Problems == nil {
 		s.Problems = []string{}
 	}

@@ -55,7 +55,7 @@ func TestShapesOfAnswers(t *testing.T) {
 	_, s := serve(t, f)
 
 	_, body, header := get(t, s, "/api/v1/status")
-	if got, want := keys(t, []byte(body)), "clock lag_ns leading partitions problems tick to version"; got != want {
+	if got, want := keys(t, []byte(body)), "clock lag_ns leading not_ready partitions problems tick to version"; got != want {
 		t.Errorf("status has %s, want %s", got, want)
 	}
 	if header.Get("Content-Type") != "application/json" {

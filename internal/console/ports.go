@@ -61,4 +61,7 @@ type Status struct {
 	Partitions []Partition   `json:"partitions"`
 	// Problems are Tocsin's own troubles, in sentences; empty means healthy.
 	Problems []string `json:"problems"`
+	// NotReady are those of them that keep this process from doing its work. After a reload that failed it goes on with what was
+	// in force, so that is a problem and no reason not to be ready.
+	NotReady []string `json:"not_ready"`
 }

@@ -299,6 +299,7 @@ func (l *Loop) evaluate(ctx context.Context, r *round) error {
 		l.detector = d
 	}
 	r.out = l.detector.Tick(r.in)
+	r.out.Seen = r.in.Rows()
 	l.number = r.tick.Number
 	l.cfg.Metrics.evaluated(&r.tick, l.cfg.Now().Sub(began))
 	l.unsaved = r // from here on the detector has moved: the outputs must be stored before the next tick

@@ -61,8 +61,15 @@ type Inputs struct {
 	Alerts  []signal.Alert
 }
 
+// Rows is how many there are.
+func (in *Inputs) Rows() int {
+	return len(in.Cells) + len(in.Gauges) + len(in.Tickets) + len(in.Changes) + len(in.Alerts)
+}
+
 // Outputs is what a tick concluded.
 type Outputs struct {
+	// Seen is how many rows the tick was given: a replay that finds fewer knows that it misses some. It is no conclusion.
+	Seen        int
 	Transitions []incident.Transition
 	Events      []incident.Event
 	Warnings    []incident.Warning

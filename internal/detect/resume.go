@@ -22,7 +22,7 @@ func (l *Loop) resume(ctx context.Context) error {
 	}
 	d, recalled := New(*l.wanted()), false
 	if r.Checkpoint != nil {
-		if d, err = l.restored(ctx, r.Checkpoint); errors.Is(err, errNoAnswer) {
+		if d, err = l.restored(ctx, r.Checkpoint); errors.Is(err, ErrNoAnswer) {
 			return err
 		} else if err != nil {
 			l.cfg.Logger.Warn("the checkpoint is of another version: windows are filled from stored inputs, findings and incidents come from the log",
@@ -59,6 +59,7 @@ func (l *Loop) resume(ctx context.Context) error {
 	}
 	l.detector = d
 	out := d.Tick(in)
+	out.Seen = in.Rows()
 	l.number = in.Tick.Number
 	if err := l.checkpoint(&out, in.Tick.Number); err != nil {
 		return err

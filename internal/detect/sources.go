@@ -52,8 +52,8 @@ func (l *Loop) keep(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// errNoAnswer says that the store of texts did not answer, so that nobody knows whether it has them.
-var errNoAnswer = errors.New("the store of rules and catalogues does not answer")
+// ErrNoAnswer says that the store of texts did not answer, so that nobody knows whether it has them.
+var ErrNoAnswer = errors.New("the store of rules and catalogues does not answer")
 
 // SourceStore gives texts by their revision; a Timeline is one.
 type SourceStore interface {
@@ -68,7 +68,7 @@ func ConfigOf(ctx context.Context, store SourceStore, rules, cat string, usual C
 	if c.Rules.Revision != rules {
 		s, found, err := store.Source(ctx, SourceRules, rules)
 		if err != nil {
-			return c, false, fmt.Errorf("%w: %w", errNoAnswer, err)
+			return c, false, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 		}
 		if ok = found; found {
 			if c.Rules, err = rule.FromFiles(s.Files); err != nil {
@@ -79,7 +79,7 @@ func ConfigOf(ctx context.Context, store SourceStore, rules, cat string, usual C
 	if c.Catalogue.Revision != cat {
 		s, found, err := store.Source(ctx, SourceCatalogue, cat)
 		if err != nil {
-			return c, false, fmt.Errorf("%w: %w", errNoAnswer, err)
+			return c, false, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 		}
 		if cat == catalogue.Empty().Revision {
 			found, c.Catalogue = true, catalogue.Empty()
@@ -96,7 +96,7 @@ func ConfigOf(ctx context.Context, store SourceStore, rules, cat string, usual C
 // configure brings a detector to the configuration that a tick names.
 func (l *Loop) configure(ctx context.Context, d *Detector, t *Tick) (*Detector, error) {
 	fresh, ok, err := d.Configured(ctx, l.timeline, t, *l.wanted())
-	if errors.Is(err, errNoAnswer) {
+	if errors.Is(err, ErrNoAnswer) {
 		return d, err // that it cannot be read now is no reason to judge by other rules than were in force
 	}
 	if !ok && ctx.Err() == nil {
@@ -141,14 +141,21 @@ func (l *Loop) wanted() *Config {
 
 // restored makes a detector of a checkpoint, with the configuration that it was made with.
 func (l *Loop) restored(ctx context.Context, checkpoint []byte) (*Detector, error) {
+	return Restored(ctx, l.timeline, checkpoint, *l.wanted())
+}
+
+// Restored makes a detector of a checkpoint, with the configuration that it was made with, or with the usual one where that
+// is not stored.
+func Restored(ctx context.Context, store SourceStore, checkpoint []byte, usual Config) (*Detector, error) {
 	s, err := readState(checkpoint)
 	if err != nil {
 		return nil, err
 	}
-	c := *l.wanted()
+	usual.setDefaults()
+	c := usual
 	if s.Rules != "" || s.Catalogue != "" {
-		own, ok, err := ConfigOf(ctx, l.timeline, s.Rules, s.Catalogue, c)
-		if errors.Is(err, errNoAnswer) {
+		own, ok, err := ConfigOf(ctx, store, s.Rules, s.Catalogue, usual)
+		if errors.Is(err, ErrNoAnswer) {
 			return nil, err
 		}
 		if err == nil && ok {

@@ -105,6 +105,7 @@ func (p *partition) commit(ctx context.Context, offset int64, r reservation) err
 // insert stores the batch, however long it takes; meanwhile the partition fetches nothing. Each try has the same token.
 // A reservation that has become old is made again before: a process that slept must learn that it lost the partition.
 func (p *partition) insert(ctx context.Context, b *Batch) error {
+	hopeless := 0
 	for wait := p.loop.cfg.RetryMin.Std(); ; wait = min(2*wait, p.loop.cfg.RetryMax.Std()) {
 		if time.Since(p.reservedAt) > reservationAge {
 			if err := p.reserve(ctx, b.Range.End); err != nil {
@@ -123,9 +124,30 @@ func (p *partition) insert(ctx context.Context, b *Batch) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		p.blocked(doingInsert, fmt.Errorf("insert %s: %w", b.Range.Token(), err))
+		err = fmt.Errorf("insert %s: %w", b.Range.Token(), err)
+		if hopeless = p.hopeless(hopeless, err); hopeless >= hopelessTries {
+			err = fmt.Errorf("trying again will not help, %d times it was refused; the records wait in Kafka until it is mended: %w", hopeless, err)
+			wait = p.loop.cfg.RetryMax.Std()
+		}
+		p.blocked(doingInsert, err)
+		if hopeless == hopelessTries {
+			p.log.Error("partition cannot be stored", "err", err)
+		}
 		pause(ctx, wait)
 	}
+}
+
+// hopelessTries is how often an insert is refused for a reason that does not pass before that is told.
+const hopelessTries = 3
+
+// hopeless counts such refusals in a row. The store's errors say whether the same can succeed later without anybody
+// changing something.
+func (p *partition) hopeless(before int, err error) int {
+	var says interface{ Retry() bool }
+	if errors.As(err, &says) && !says.Retry() {
+		return before + 1
+	}
+	return 0
 }
 
 func (p *partition) attempt(ctx context.Context, b *Batch) error {

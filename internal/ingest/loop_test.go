@@ -145,6 +145,44 @@ func TestStoreThatFailsStopsFetchingAndLosesNothing(t *testing.T) {
 	})
 }
 
+type refusal struct{ passes bool }
+
+func (refusal) Error() string { return "no column `bucket` in table cells" }
+func (r refusal) Retry() bool { return r.passes }
+
+// What repetition cannot heal is told as such after a few tries, with the reason, and only then; nothing is lost, and it goes on by
+// itself when somebody has mended it.
+func TestARefusalThatDoesNotPassIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, source(t, "gauges", "g", "json", ""))
+		w.kafka.CreateTopic("g", 1)
+		r := w.start(1, peace, nil)
+		advance(time.Second)
+		for _, passes := range []bool{true, false} {
+			w.store.Fail(refusal{passes})
+			w.kafka.Produce("g", 0, time.Now(), gauge(time.Now(), 1))
+			advance(5 * time.Minute)
+			said := r.loop.Health().LastError
+			if !strings.Contains(said, "no column `bucket`") || strings.Contains(said, "trying again will not help") == passes {
+				t.Errorf("may pass: %t; health says %q", passes, said)
+			}
+			w.store.Fail(nil)
+			advance(time.Minute)
+			if h := r.loop.Health(); !h.BlockedSince.IsZero() || h.Partitions[0].Lag != 0 {
+				t.Errorf("may pass: %t; health afterwards %+v", passes, h)
+			}
+		}
+		r.stop(t)
+		n := 0
+		for _, b := range w.data() {
+			n += len(b.Gauges)
+		}
+		if n != 2 {
+			t.Errorf("%d of 2 records", n)
+		}
+	})
+}
+
 // stored ranges meet without holes, and a batch says what is in it.
 func TestMarkersAreALedger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,5 @@
+-- What ticks that are done have concluded, in order.
+SELECT {{template "event_columns"}}
+FROM incident_events
+WHERE tick BETWEEN {from:UInt64} AND {to:UInt64} AND tick IN (SELECT tick FROM ticks_done WHERE tick BETWEEN {from:UInt64} AND {to:UInt64})
+ORDER BY tick, position
