@@ -135,6 +135,9 @@ func TestReloadAndSilence(t *testing.T) {
 		t.Errorf("half a file: %d %s", status, said)
 	}
 	metric("tocsin_config_last_reload_successful 0")
+	if said := d.ready(t); !strings.Contains(said, "Tocsin is ready") {
+		t.Errorf("half a file took Tocsin out of service: %s", said)
+	}
 
 	if status, said = d.order(t, "/api/v1/silences", `{"matchers":["service=issues"],"duration":"1h","by":"ada","comment":"moving the database"}`); status != http.StatusCreated {
 		t.Fatalf("a silence: %d %s", status, said)
