@@ -44,11 +44,12 @@ type Resource struct {
 	Pos       strictyaml.Pos               `yaml:"-"`
 }
 
+// file is strict where entries are not: what is of use to others is kept beside a service, but a misspelt list would leave its
+// services out without a word.
 type file struct {
-	Areas     []Area         `yaml:"areas"`
-	Services  []Service      `yaml:"services"`
-	Resources []Resource     `yaml:"resources"`
-	Extra     map[string]any `yaml:",inline"`
+	Areas     []Area     `yaml:"areas"`
+	Services  []Service  `yaml:"services"`
+	Resources []Resource `yaml:"resources"`
 }
 
 // Catalogue is immutable after it is made. The zero of *Catalogue is not usable; Empty is.

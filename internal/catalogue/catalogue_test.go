@@ -84,3 +84,16 @@ func TestAllMistakesAreReportedWithTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// A list under another name would be an empty one.
+func TestAMisspeltListIsRefused(t *testing.T) {
+	_, err := Parse("catalogue.yaml", []byte("areas: []\nservice:\n  - {name: a}\nowners: {a: team}\n"))
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{`catalogue.yaml:2:1: unknown field "service"`, `did you mean "services"?`, `catalogue.yaml:4:1: unknown field "owners"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("missing %q in:\n%s", want, err)
+		}
+	}
+}
