@@ -129,7 +129,8 @@ func explainDeparture(g *gauge, j departure.Judgement) string {
 		return text
 	}
 	if rare := 1 / math.Max(j.Rarity, 1e-9); rare < 1e6 {
-		return text + fmt.Sprintf("; of its values one in %.0f lies so far out", rare)
+		digit := math.Pow(10, math.Floor(math.Log10(rare))) // more would be learned from a handful of values
+		return text + fmt.Sprintf("; about one of its values in %.0f lies so far out", math.Round(rare/digit)*digit)
 	}
 	return text + "; none of its values has come near to that"
 }

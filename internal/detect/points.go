@@ -170,7 +170,7 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 	for _, q := range parts {
 		texts = append(texts, q.text)
 	}
-	return sum, fmt.Sprintf("%s (%.1f points)", strings.Join(texts, "; "), sum)
+	return sum, fmt.Sprintf("%s (%.1f points; an incident is declared at %g)", strings.Join(texts, "; "), sum, p.Declare)
 }
 
 func countOf(n int) string { return fmt.Sprintf("%d", n) }
