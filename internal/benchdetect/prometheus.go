@@ -22,6 +22,7 @@ type (
 		Series      []map[string]string
 		Rules       string
 		Concurrency int
+		Reopen      bool
 	}
 	promFrame struct {
 		Time   int64
@@ -39,6 +40,8 @@ type (
 		WarmFrames      int
 		WholeCPU        float64
 		WholeFrames     int
+
+		OpenWall, OpenCPU, FirstWall, FirstCPU float64
 	}
 	promTick struct {
 		AppendCPU, AppendWall float64
@@ -59,7 +62,7 @@ func runPrometheus(ctx context.Context, c config, program string, v variant, con
 	if err != nil {
 		return r, err
 	}
-	h := promHeader{Concurrency: concurrency}
+	h := promHeader{Concurrency: concurrency, Reopen: v.recorded}
 	if h.Rules, err = promRules(v); err != nil {
 		return r, err
 	}
@@ -134,6 +137,9 @@ func (w *world) feed(enc *gob.Encoder, h promHeader, c config, v variant, loaded
 func (p *promReport) into(r *result) {
 	r.Version, r.Heap, r.RSS, r.Peak, r.Series = p.Version, p.Heap, p.RSS, p.Peak, int(p.Series)
 	r.Warm, r.Whole = p.WarmCPU/float64(max(1, p.WarmFrames)), p.WholeCPU/float64(max(1, p.WholeFrames))
+	if p.OpenWall > 0 {
+		r.Restart = &restart{Read: p.OpenWall, ReadCPU: p.OpenCPU, First: p.FirstWall, FirstCPU: p.FirstCPU}
+	}
 	r.Rules = map[string]float64{}
 	for _, t := range p.Ticks {
 		r.CPU, r.Wall = append(r.CPU, t.EvalCPU), append(r.Wall, t.EvalWall)

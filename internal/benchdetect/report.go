@@ -137,11 +137,18 @@ func restarts(w io.Writer, all map[string][]result) {
 	if len(db) > 0 {
 		fmt.Fprintf(w, "| **with ClickHouse, to the first tick stored**, nothing to repeat | **%s** | %s |\n", stored(func(r *result) float64 { return r.Restart.First }), stored(func(r *result) float64 { return r.Restart.FirstCPU }))
 		fmt.Fprintf(w, "| the same with %d ticks to repeat | %s | %s |\n", replayed, stored(func(r *result) float64 { return r.Restart.Replay }), stored(func(r *result) float64 { return r.Restart.ReplayCPU }))
-		fmt.Fprintf(w, "\nTo get a tick's rows from ClickHouse takes %s s of processor time in Tocsin and %s s in ClickHouse; what takes Prometheus' place of it, scraping, is not measured.\n",
+		fmt.Fprintf(w, "\nTo get a tick's rows from ClickHouse takes %s s of processor time in Tocsin and %s s in ClickHouse beside the tick itself; what stands in its place in Prometheus, scraping, is not measured.\n",
 			stored(func(r *result) float64 { return r.Claim.CPU }), stored(func(r *result) float64 { return r.Claim.Database }))
 	}
-	fmt.Fprintf(w, "\nA checkpoint, every thirtieth tick, takes %s s of processor time and has %.1f MB.\n",
-		seconds(of(ts, func(r *result) float64 { return r.SnapshotCPU })), of(ts, func(r *result) float64 { return float64(r.SnapshotBytes) })/1e6)
+	for _, v := range variants {
+		if ps := all[v.name]; len(ps) > 0 && ps[0].Restart != nil {
+			fmt.Fprintf(w, "\nPrometheus (%s), closed in good order, takes %s s to read its log again (%s s of processor time), and %s s for its first evaluation.\n", v.name,
+				seconds(of(ps, func(r *result) float64 { return r.Restart.Read })), seconds(of(ps, func(r *result) float64 { return r.Restart.ReadCPU })),
+				seconds(of(ps, func(r *result) float64 { return r.Restart.First })))
+		}
+	}
+	snapshot := of(ts, func(r *result) float64 { return r.SnapshotCPU })
+	fmt.Fprintf(w, "\nA checkpoint, every thirtieth tick, takes %s s of processor time, %s s a tick, and has %.1f MB.\n", seconds(snapshot), seconds(snapshot/30), of(ts, func(r *result) float64 { return float64(r.SnapshotBytes) })/1e6)
 }
 
 // findings says whether all came to the same.

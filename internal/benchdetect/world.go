@@ -24,8 +24,8 @@ const (
 
 // trouble is what is wrong with one path-slice from some tick on, or always.
 type trouble struct {
-	from           int
-	failing, slowy float64 // share of its requests
+	from          int
+	failing, late float64 // share of its requests
 }
 
 // world is the made-up traffic: each path-slice has requests in every bucket. It is a function of its size and length alone.
@@ -68,9 +68,9 @@ func newWorld(n, from int) (*world, error) {
 func (w *world) troubleOf(p, from int) (t trouble, one int) {
 	place := (p*7919 + 13) % w.paths // spreads them over services
 	for _, x := range []struct {
-		permille       int
-		failing, slowy float64
-		one            bool
+		permille      int
+		failing, late float64
+		one           bool
 	}{
 		{2, 0.3, 0, false}, {2, 0.03, 0, false}, {20, 0.5, 0, true}, {1, 0, 0.4, false}, {10, 0, 0.6, true},
 	} {
@@ -79,9 +79,9 @@ func (w *world) troubleOf(p, from int) (t trouble, one int) {
 		case place >= count:
 			place -= count
 		case x.one:
-			return trouble{from, x.failing, x.slowy}, int(mix(uint64(p), 2) * regions)
+			return trouble{from, x.failing, x.late}, int(mix(uint64(p), 2) * regions)
 		default:
-			return trouble{from, x.failing, x.slowy}, -1
+			return trouble{from, x.failing, x.late}, -1
 		}
 	}
 	return trouble{}, -1
@@ -94,13 +94,13 @@ type counts struct{ requests, failures, slow uint64 }
 func (w *world) at(i, k int) (c counts) {
 	h := uint64(i)<<20 + uint64(k)
 	c.requests = max(1, uint64(w.base[i]*(0.75+mix(h, 3)/2)+0.5))
-	failing, slowy := 0.001, 0.002
+	failing, late := 0.001, 0.002
 	if t := w.bad[i]; t.from > 0 && k >= t.from {
-		failing, slowy = failing+t.failing, slowy+t.slowy
+		failing, late = failing+t.failing, late+t.late
 	}
 	n := float64(c.requests)
 	c.failures = min(c.requests, uint64(n*failing+mix(h, 4)))
-	c.slow = min(c.requests, uint64(n*slowy+mix(h, 5)))
+	c.slow = min(c.requests, uint64(n*late+mix(h, 5)))
 	return c
 }
 
@@ -108,7 +108,7 @@ func (w *world) at(i, k int) (c counts) {
 func (w *world) cells(k int) []signal.Cell {
 	bucket := began.Add(time.Duration(k) * signal.BucketSize)
 	quick := signal.LatencyBucket(fastest)
-	late := signal.LatencyBucket(slow)
+	hung := signal.LatencyBucket(slow)
 	cells := make([]signal.Cell, len(w.keys))
 	for i := range cells {
 		x, c := w.at(i, k), &cells[i]
@@ -119,7 +119,7 @@ func (w *world) cells(k int) []signal.Cell {
 			c.Latency[quick+b] = rest / 5
 		}
 		c.Latency[quick+4] = rest - 4*(rest/5)
-		c.Latency[late] = x.slow
+		c.Latency[hung] = x.slow
 		for a := range min(x.failures, 8) {
 			c.Accounts.Add(hash(uint64(i%1000)*16+a, 6))
 		}

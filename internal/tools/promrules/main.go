@@ -41,7 +41,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, profile string) error
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 	r, err := s.frames(ctx, dec, profile)
 	if err != nil {
 		return err
@@ -51,6 +51,11 @@ func run(ctx context.Context, in io.Reader, out io.Writer, profile string) error
 	r.Heap = heap()
 	r.Series = s.db.Head().NumSeries()
 	r.Alerts = s.firing()
+	if h.Reopen {
+		if s, err = s.reopen(ctx, dir, &h, &r); err != nil {
+			return err
+		}
+	}
 	return json.NewEncoder(out).Encode(r)
 }
 

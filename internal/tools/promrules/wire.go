@@ -8,6 +8,7 @@ type header struct {
 	Rules  string              // a Prometheus rule file; its groups are evaluated in order
 	// Concurrency is how many rules of a group may be evaluated at once; 0 leaves Prometheus' default, one after another.
 	Concurrency int
+	Reopen      bool // at the end the TSDB is closed and opened again, and evaluated once more
 }
 
 // frame is one moment: a sample of each series, in order of the header.
@@ -30,6 +31,8 @@ type report struct {
 	WarmFrames  int
 	WholeCPU    float64 // seconds, from the first timed frame to the end, with what the collector does between
 	WholeFrames int
+	// To be back after a restart, by the clock and of processor time: reading the write-ahead log, and the first evaluation.
+	OpenWall, OpenCPU, FirstWall, FirstCPU float64
 }
 
 // tick is what one timed frame cost, in seconds.
