@@ -31,6 +31,8 @@ type verdict struct {
 	labels             map[string]string
 	subjects           int // services or resources that it stands for, past a limit
 	stream             signal.Stream
+	table              func() []incident.EvidenceRow // what explain says in numbers; nil where there are none
+	leads              []leading                     // the paths that a finding about an area is about
 }
 
 // finding is a finding with what its rule must remember of it.
@@ -45,6 +47,7 @@ type finding struct {
 	Level     [2]float64          // value and limit of a resource
 	Labels    map[string]string   `json:",omitempty"` // that the evaluator gave, beside the rule's
 	Subjects  int                 `json:",omitempty"` // past a limit
+	Leads     []leading           `json:",omitempty"` // the paths that a finding about an area is about
 	key       incident.FindingKey // F.Key with its rule
 	rule      *compiled
 }
@@ -66,7 +69,7 @@ func (d *Detector) evaluateRule(r *compiled, t int64) {
 		judged[v.key] = true
 		d.judge(r, v, t)
 	}
-	if len(judged) == len(r.active) || r.Kind == "high_impact" {
+	if len(judged) == len(r.active) {
 		return
 	}
 	for _, k := range sortedFindings(r.active) {
@@ -116,12 +119,15 @@ func (d *Detector) judge(r *compiled, v verdict, t int64) {
 	if v.labels != nil {
 		f.Labels = v.labels
 	}
+	if len(v.leads) > 0 {
+		f.Leads = v.leads
+	}
 	f.Exhausted, f.Full, f.Level, f.Subjects = v.exhausted, v.full, [2]float64{v.value, v.limit}, v.subjects
 	from := f.F.State
 	switch {
 	case abnormal && from == incident.Firing:
 		if v.abnormal {
-			f.F.Explain = v.explain()
+			f.say(&v)
 		}
 		return
 	case abnormal && from == incident.Unknown:
@@ -285,8 +291,15 @@ func (d *Detector) describe(r *compiled, f *finding, v verdict) {
 	for _, n := range rule.SortedKeys(r.Annotations) {
 		f.F.Annotations[n] = render(r.Annotations[n].Value, data)
 	}
+	f.say(&v)
+}
+
+func (f *finding) say(v *verdict) {
 	if v.explain != nil {
 		f.F.Explain = v.explain()
+	}
+	if v.table != nil {
+		f.F.Evidence = v.table()
 	}
 }
 

@@ -53,6 +53,19 @@ func (d *Detector) nodeOf(f *incident.Finding) node {
 // name is the service or resource that a node is about; a ticket finding is about neither.
 func (n *node) name() string { return cmp.Or(n.key.Service, n.key.Resource) }
 
+// ofArea tells nodes that are about an area as a whole.
+func (n *node) ofArea() bool { return n.kind == "support" || n.kind == highImpact && n.key.Area != "" }
+
+func (n *node) aboutArea() string {
+	switch {
+	case n.kind == "support":
+		return "tickets about "
+	case n.ofArea():
+		return "evidence about "
+	}
+	return ""
+}
+
 // stale tells that a resource has been near its limit for so long, without reaching it, that it explains nothing new.
 func (n *node) stale(onset time.Time) bool {
 	if n.kind == "gauge" && onset.Sub(n.onset) > afterlife {
@@ -189,9 +202,9 @@ func (c *scene) edge(a, b node) string {
 	}
 	if a.area != "" && a.area == b.area {
 		switch {
-		case a.kind == "support" || b.kind == "support":
+		case a.ofArea() || b.ofArea():
 			if apart <= ticketsLate {
-				return "tickets about " + a.area
+				return cmp.Or(a.aboutArea(), b.aboutArea()) + a.area
 			}
 		case apart <= areaOnset && an != "" && bn != "":
 			return "same area " + a.area + ", within minutes"

@@ -103,7 +103,7 @@ func (d *Detector) refresh(x *tracked) {
 		}
 		if f := d.finding(m.Finding.Key); f != nil {
 			m.Finding.Value, m.Finding.Requests, m.Finding.Failures, m.Finding.Partial = f.F.Value, f.F.Requests, f.F.Failures, f.F.Partial
-			m.Finding.Explain = f.F.Explain
+			m.Finding.Explain, m.Finding.Evidence, m.Leads = f.F.Explain, f.F.Evidence, f.Leads
 			m.Peak, m.Full = max(m.Peak, f.F.Value), m.Full || f.Full
 		}
 	}
@@ -247,8 +247,8 @@ func (d *Detector) highImpact(x *tracked, p points, was incident.State, now time
 			r = c
 		}
 	}
-	if r == nil {
-		return
+	if _, own := r.fuser(); r == nil || own {
+		return // one with a budget has findings of its own
 	}
 	f := &finding{rule: r}
 	f.F = incident.Finding{

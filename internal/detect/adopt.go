@@ -222,7 +222,7 @@ func (d *Detector) missed(int64) {
 	}
 	d.unplaced = false
 	for _, r := range d.rules {
-		if r.Shadow || r.Kind == highImpact {
+		if r.Shadow {
 			continue
 		}
 		for _, k := range sortedFindings(r.active) {

@@ -33,8 +33,8 @@ type compiled struct {
 // that it can judge; a key with a finding and no verdict has no data.
 type evaluator func(d *Detector, r *compiled, t int64, yield func(verdict))
 
-// evaluators has one entry for each of rule.Kinds. The findings of high_impact are made from groups of others, so it
-// is evaluated when incidents are declared and yields nothing here.
+// evaluators has one entry for each of rule.Kinds. A high_impact rule with points weighs groups of the others' findings,
+// so it is evaluated when incidents are declared and yields nothing here.
 var evaluators = map[string]evaluator{
 	"failure_rate": evalFailureRate,
 	"latency":      evalLatency,
@@ -45,7 +45,7 @@ var evaluators = map[string]evaluator{
 	"backlog":      evalBacklog,
 	"retries":      evalRetries,
 	"absence":      evalAbsence,
-	"high_impact":  func(*Detector, *compiled, int64, func(verdict)) {},
+	"high_impact":  evalHighImpact,
 }
 
 func (d *Detector) compile() {

@@ -22,6 +22,8 @@ type area struct {
 	LearntTo   time.Time `json:",omitzero"`
 	// QuietTo is the end of a burst: contacts up to then are not usual.
 	QuietTo time.Time `json:",omitzero"`
+	// Heard are the steps at which accounts last wrote, for the rules that judge by evidence.
+	Heard map[uint64]int64 `json:",omitempty"`
 }
 
 // contact is one ticket as the detector counts it. Who is the account, or the ticket itself where none is known.
@@ -62,6 +64,11 @@ func (d *Detector) observeTicket(t *signal.Ticket, step int64) {
 		return -1
 	})
 	a.Tickets = slices.Insert(a.Tickets, i, c)
+	if all := d.hears(); len(all) > 0 && a.newlyHeard(&c, step) {
+		for _, e := range all {
+			e.count(d, name, step)
+		}
+	}
 }
 
 // within gives the contacts in (from, to].

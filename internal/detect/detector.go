@@ -38,8 +38,9 @@ type Detector struct {
 	cat    *catalogue.Catalogue
 	rules  []*compiled
 	bounds []latencyBound
-	slices [][]string // sets of attribute names whose single values are judged
-	banks  []*bank    // of the rules that judge by evidence
+	slices [][]string        // sets of attribute names whose single values are judged
+	banks  []*bank           // of the rules that judge by evidence
+	units  map[subject]*unit // what evidence is put together for; nil if no rule asks
 
 	at      int64 // the last evaluated step, in buckets since 1970; 0 before the first tick
 	began   int64 // the first one
@@ -97,6 +98,7 @@ func New(cfg Config) *Detector {
 		hops: map[string]map[string]int{},
 	}
 	d.compile()
+	d.units = newUnits(d)
 	return d
 }
 
@@ -144,6 +146,8 @@ func (d *Detector) step(t int64) {
 	d.retire(timeOf(t))
 	for _, stage := range []func(int64){
 		d.observe,   // rows into windows
+		d.listen,    // silence of customers into evidence
+		d.spread,    // who has new evidence
 		d.evaluate,  // windows against rules: findings
 		d.missed,    // and those that fired before this detector began
 		d.correlate, // findings into incidents

@@ -30,6 +30,30 @@ type proof struct {
 	key   *evidence.Key
 	place int
 	fresh bool
+	// proven is the key's gain as of its own minute, known until something is counted.
+	proven float64
+	known  bool
+}
+
+// now is what the key has proven; every rule that asks in a step gets it for the price of one.
+func (p *proof) now() float64 {
+	if !p.known {
+		p.proven, p.known = p.key.Gain(p.key.Minute()), true
+	}
+	return p.proven
+}
+
+func (p *proof) score() float64 { return evidence.Decades(p.key.Share(), p.now()) }
+
+// gain is what is left of it at a later minute.
+func (p *proof) gain(minute int64) float64 { return p.now() * p.key.Fade(minute) }
+
+// proof is that of the bank in the given place; nil if its rule does not select the series.
+func (s *series) proof(place int) *proof {
+	if place >= len(s.proofs) || s.proofs[place] == nil || s.proofs[place].key == nil {
+		return nil
+	}
+	return s.proofs[place]
 }
 
 // newBank gives nil for a rule that does not judge by evidence.
@@ -103,6 +127,7 @@ func (d *Detector) prove(s *series, c *signal.Cell, t int64) {
 				h := half(s)
 				p.place = b.places[h].Take()
 				p.key = evidence.New(&b.model, b.share(p.place), minute, nil)
+				d.joinUnit(s)
 			}
 		}
 		if p.key == nil {
@@ -110,7 +135,9 @@ func (d *Detector) prove(s *series, c *signal.Cell, t int64) {
 		}
 		if n, bad := b.counts(c); n > 0 {
 			p.key.Observe(minute, n, bad)
+			p.known = false
 			b.touch(s, p)
+			d.touchUnit(s)
 		}
 	}
 }
@@ -127,6 +154,7 @@ func (d *Detector) unprove(s *series) {
 	for i, p := range s.proofs {
 		if p != nil && p.key != nil {
 			b := d.banks[i]
+			d.leaveUnit(s)
 			b.places[half(s)].Return(p.place)
 			b.fresh = slices.DeleteFunc(b.fresh, func(o *series) bool { return o == s })
 		}
@@ -184,8 +212,9 @@ func (b *bank) judge(d *Detector, s *series, p *proof, t int64) (v verdict, ok b
 			return v, false
 		}
 		p.key.Advance(minuteOf(t - 1))
+		p.known = false
 	}
-	over := p.key.Score() >= 0
+	over := p.score() >= 0
 	if !over && active == nil {
 		return v, false
 	}
@@ -194,22 +223,21 @@ func (b *bank) judge(d *Detector, s *series, p *proof, t int64) (v verdict, ok b
 		key: key, abnormal: over && e.Beyond >= b.floor, value: float64(e.F) / max(1, float64(e.N)), requests: e.N, failures: e.F,
 		stream:   signal.Requests,
 		accounts: func() signal.Sketch { return s.accountsOf(t-int64(e.Minutes)*60/bucketSeconds, t) },
-		explain:  func() string { return b.explain(s.key, p.key) },
+		explain:  func() string { return b.say(s.key, p.key).Sentence },
+		table:    func() []incident.EvidenceRow { return rowsOf("", b.say(s.key, p.key).Rows) },
 	}
 	return v, v.abnormal || active != nil
 }
 
-func (b *bank) explain(k signal.Key, e *evidence.Key) string {
+// say explains the evidence in the rule's words.
+func (b *bank) say(k signal.Key, e *evidence.Key) evidence.Explanation {
 	w := b.words
-	w.Things = "writes"
-	if k.Access == signal.Read {
-		w.Things = "reads"
-	}
-	text := e.Explain(w).Sentence
+	w.Things = things(k)
+	x := e.Explain(w)
 	if k.Attributes != "" {
-		text = fmt.Sprintf("where %s: %s", k.Attributes, text)
+		x.Sentence = fmt.Sprintf("where %s: %s", k.Attributes, x.Sentence)
 	}
-	return text
+	return x
 }
 
 // proofState is the evidence about one series in a snapshot.
@@ -268,6 +296,7 @@ func (d *Detector) restoreProofs(from []proofState) error {
 			s.proofs = make([]*proof, len(d.banks))
 		}
 		s.proofs[i] = &proof{key: key, place: x.Place}
+		d.joinUnit(s)
 		b.places[half(s)].Claim(x.Place)
 		b.touch(s, s.proofs[i]) // asked once more than needed: the answer is the same
 	}

@@ -12,6 +12,10 @@ import (
 // evalSupport judges from how many accounts an area's tickets come. A burst from one account is one account.
 func evalSupport(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p := r.Params.(*rule.Support)
+	if e, ok := r.recall.(*ears); ok {
+		evalSupportEvidence(d, r, e, t, yield)
+		return
+	}
 	now, window := timeOf(t), p.Window.Std()
 	for _, name := range sortedKeys(d.desk) {
 		a := d.desk[name]

@@ -23,7 +23,12 @@ func (d *Detector) count(x *tracked, t int64) {
 	for i := range x.Members {
 		m := &x.Members[i]
 		if onPath(&m.Finding) && m.Active {
-			d.track(x, m, t)
+			d.track(x, keyOf(&m.Finding.Key), m.Finding.Rule, m.Finding.ActiveAt)
+		}
+		for j := range m.Leads {
+			if m.Active {
+				d.track(x, m.Leads[j].Key, m.Leads[j].Rule, m.Finding.ActiveAt)
+			}
 		}
 	}
 	for i := range x.Paths {
@@ -43,22 +48,26 @@ func keyOf(k *incident.FindingKey) signal.Key {
 
 func (x *tracked) hasPath(k signal.Key) bool {
 	return slices.ContainsFunc(x.Members, func(m member) bool {
-		return m.Active && onPath(&m.Finding) && keyOf(&m.Finding.Key) == k
+		return m.Active && (onPath(&m.Finding) && keyOf(&m.Finding.Key) == k ||
+			slices.ContainsFunc(m.Leads, func(l leading) bool { return l.Key == k }))
 	})
 }
 
 // track begins to count a path from a little before its finding's onset.
-func (d *Detector) track(x *tracked, m *member, t int64) {
-	k := keyOf(&m.Finding.Key)
+func (d *Detector) track(x *tracked, k signal.Key, alert string, onset time.Time) {
+	kind := ""
+	if r := d.ruleOf(alert); r != nil {
+		kind = r.Kind
+	}
 	i := slices.IndexFunc(x.Paths, func(p pathTrack) bool { return p.Key == k })
 	if i < 0 {
-		from := bucketOf(m.Finding.ActiveAt) - beforeOnset
+		from := bucketOf(onset) - beforeOnset
 		p := pathTrack{Key: k, From: timeOf(from), Counted: from}
-		if m.Finding.Kind == "latency" {
-			p.Slow = m.Finding.Rule
+		if kind == "latency" {
+			p.Slow = alert
 		}
-		if d.badOf(m.Finding.Rule) != onlyFailures {
-			p.Refused = m.Finding.Rule
+		if d.badOf(alert) != onlyFailures {
+			p.Refused = alert
 		}
 		if s := d.seriesOf(k); s != nil {
 			p.Base, _ = s.usualShare(onlyFailures)
@@ -67,9 +76,9 @@ func (d *Detector) track(x *tracked, m *member, t int64) {
 		slices.SortFunc(x.Paths, func(a, b pathTrack) int { return a.Key.Compare(b.Key) })
 		return
 	}
-	if m.Finding.Kind == "failure_rate" {
+	if kind == "failure_rate" {
 		x.Paths[i].Slow = ""
-		if d.badOf(m.Finding.Rule) == onlyFailures {
+		if d.badOf(alert) == onlyFailures {
 			x.Paths[i].Refused = ""
 		}
 	}

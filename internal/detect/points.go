@@ -8,6 +8,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 // forecastStands is for how long a forecast must have stood before it may wake somebody.
@@ -33,10 +34,10 @@ func (d *Detector) weigh(x *tracked, now time.Time) (best points) {
 	var by *rule.HighImpact
 	for _, r := range d.rules {
 		p, ok := r.Params.(*rule.HighImpact)
-		if !ok || !d.concerns(x, p) {
+		if !ok || r.Shadow || p.FalsePages != (rule.Budget{}) || !d.concerns(x, p) {
 			continue
 		}
-		sum, why := d.evidence(x, p, now)
+		sum, why := d.evidence(x, p, now, nil)
 		if by == nil || sum*by.Declare >= best.sum*p.Declare { // each counts in points of its own
 			by, best = p, points{rule: r, sum: sum, why: why, recovered: p.Recovered.Std()}
 		}
@@ -48,6 +49,10 @@ func (d *Detector) weigh(x *tracked, now time.Time) (best points) {
 			x.Ready = now
 		}
 		held = now.Sub(x.Ready) >= best.rule.For.Std()
+		if !held && x.Inc.State == incident.Suspected {
+			lasting, _ := d.evidence(x, by, now, func(m *member) bool { return d.lasted(m, now, best.rule.For.Std()) })
+			held = lasting >= by.Declare
+		}
 		best.severity = incident.Major
 		if best.sum >= by.Critical {
 			best.severity = incident.Critical
@@ -65,12 +70,15 @@ func (d *Detector) weigh(x *tracked, now time.Time) (best points) {
 			continue
 		}
 		sev := incident.Major
-		switch m.Finding.Labels["severity"] {
-		case "critical":
+		f, fused := d.ruleOf(m.Finding.Rule).fuser()
+		switch label := m.Finding.Labels["severity"]; {
+		case label == "critical":
 			sev = incident.Critical
-		case "page":
-		default:
+		case label == "page":
+		case !fused:
 			continue
+		case best.rule == nil || !best.declare:
+			best.rule, best.recovered = f.rule, f.params.Recovered.Std()
 		}
 		if !best.declare {
 			best.why = m.Finding.Explain
@@ -94,8 +102,31 @@ func (d *Detector) concerns(x *tracked, p *rule.HighImpact) bool {
 	return false
 }
 
-// evidence adds up the points of all sources, and says the largest first.
-func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum float64, why string) {
+// lasted tells that a path has been bad in enough of its buckets for trouble to have lasted as long as the rule that declares asks,
+// whatever its findings and their weight needed to be sure of it: at low traffic they take most of two minutes, and to wait
+// another one from then on tells nothing more. A burst that is shorter has fewer bad buckets, for as long as windows remember it.
+func (d *Detector) lasted(m *member, now time.Time, atLeast time.Duration) bool {
+	r := d.ruleOf(m.Finding.Rule)
+	if r == nil || !onPath(&m.Finding) || isPastLimit(&m.Finding.Key) {
+		return false
+	}
+	p, ok := r.Params.(*rule.FailureRate)
+	s := d.seriesOf(keyOf(&m.Finding.Key))
+	if !ok || p.Above == 0 || s == nil {
+		return false
+	}
+	bad, n := p.BadOutcomes(), time.Duration(0)
+	for b := bucketOf(m.Finding.ActiveAt) - buckets(p.Window.Std()); b < bucketOf(now); b++ {
+		c := s.sum(b, b+1, -1)
+		if all, failed := c.judged(bad); failed > 0 && float64(failed) > float64(p.Above)*float64(all) {
+			n += signal.BucketSize
+		}
+	}
+	return n >= atLeast
+}
+
+// evidence adds up the points of all sources, and says the largest first. Only members count that `of` accepts; nil accepts all.
+func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time, of func(*member) bool) (sum float64, why string) {
 	services := map[string]bool{}
 	var share float64
 	var worst string
@@ -103,7 +134,7 @@ func (d *Detector) evidence(x *tracked, p *rule.HighImpact, now time.Time) (sum 
 	var resource string
 	for i := range x.Members {
 		m := &x.Members[i]
-		if !m.Active {
+		if !m.Active || of != nil && !of(m) {
 			continue
 		}
 		f := &m.Finding

@@ -20,6 +20,8 @@ var recalls = map[string]func(*compiled) recall{
 	"external": newReceived,
 	"backlog":  newBacklogs,
 	"retries":  newTries,
+	"support":  newEars,
+	highImpact: newFuser,
 	"absence":  newPresences,
 	"failure_rate": func(c *compiled) recall {
 		return newHistories(c.Params.(*rule.FailureRate).BurnRates, c.Params.(*rule.FailureRate).Objective)

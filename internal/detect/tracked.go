@@ -25,6 +25,7 @@ type member struct {
 	// Of a resource: when its climb began, and whether it ran out.
 	Trend time.Time `json:",omitzero"`
 	Full  bool      `json:",omitempty"`
+	Leads []leading `json:",omitempty"` // the paths that a finding about an area is about
 }
 
 func (m *member) live(now time.Time) bool {
@@ -145,14 +146,14 @@ func (x *tracked) attach(f *finding, now time.Time, why string) {
 	a := incident.Attached{Finding: trimmed(f), At: now, Why: why}
 	if i := x.index(f.key); i >= 0 {
 		a.At, a.Why = x.Members[i].At, x.Members[i].Why
-		x.Members[i].Attached, x.Members[i].Active = a, true
+		x.Members[i].Attached, x.Members[i].Active, x.Members[i].Leads = a, true, f.Leads
 	} else {
 		if len(x.Members) >= maxMembers {
 			if i := slices.IndexFunc(x.Members, func(m member) bool { return !m.Active }); i >= 0 {
 				x.Members = slices.Delete(x.Members, i, i+1)
 			}
 		}
-		x.Members = append(x.Members, member{Attached: a, Active: true})
+		x.Members = append(x.Members, member{Attached: a, Active: true, Leads: f.Leads})
 	}
 	if f.F.ActiveAt.Before(x.Inc.StartedAt) {
 		x.Inc.StartedAt = f.F.ActiveAt

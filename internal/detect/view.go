@@ -16,6 +16,8 @@ const (
 	// scanPaths bounds what one scan looks at: the paths with most failures.
 	scanPaths = 5
 	maxScope  = 5
+	// maxTables bounds the findings of an incident whose evidence over time is in its log.
+	maxTables = 20
 	// quietLevel is what counts as showing nothing, for a gauge beside one that runs out.
 	quietLevel = 0.5
 	// calmFactor: a gauge without a limit is calm while it is not this many times what it was.
@@ -45,7 +47,13 @@ func (d *Detector) view(x *tracked, now time.Time) incident.View {
 		put(&v.Services, m.Finding.Key.Service)
 		put(&v.Resources, m.Finding.Key.Resource)
 		put(&v.Areas, d.nodeOf(&m.Finding).area)
+		for j := range m.Leads {
+			put(&v.Services, m.Leads[j].Key.Service)
+		}
 		v.Findings = append(v.Findings, m.Attached)
+		if len(v.Findings) > maxTables {
+			v.Findings[i].Finding.Evidence = nil
+		}
 		if f := d.finding(m.Finding.Key); f != nil && f.Flapping {
 			v.Flapping = true
 		}
@@ -272,19 +280,25 @@ func (d *Detector) suspects(x *tracked, t int64) []incident.Suspect {
 	}
 	failing := map[string]*suspect.Service{}
 	resources := map[string]*suspect.Resource{}
+	see := func(service string, f *incident.Finding, failures uint64) {
+		s := failing[service]
+		if s == nil {
+			s = &suspect.Service{Name: service, Onset: f.ActiveAt}
+			failing[s.Name] = s
+		}
+		if f.ActiveAt.Before(s.Onset) {
+			s.Onset = f.ActiveAt
+		}
+		s.Failures += failures
+	}
 	for i := range x.Members {
 		f := &x.Members[i].Finding
+		for _, l := range x.Members[i].Leads {
+			see(l.Key.Service, f, 0)
+		}
 		switch {
 		case onPath(f):
-			s := failing[f.Key.Service]
-			if s == nil {
-				s = &suspect.Service{Name: f.Key.Service, Onset: f.ActiveAt}
-				failing[s.Name] = s
-			}
-			if f.ActiveAt.Before(s.Onset) {
-				s.Onset = f.ActiveAt
-			}
-			s.Failures += f.Failures
+			see(f.Key.Service, f, f.Failures)
 		case f.Kind == "saturation" && f.Key.Resource != "":
 			d.suspectResource(resources, &x.Members[i])
 		}

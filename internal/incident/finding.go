@@ -71,7 +71,19 @@ type Finding struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Explain     string            `json:"explain,omitempty"` // one sentence: the counts and what they were held against
+	Evidence    []EvidenceRow     `json:"evidence,omitempty"` // what the sentence says, over time; of rules that judge by evidence
 	Partial     bool              `json:"partial,omitempty"`
+}
+
+// EvidenceRow is one stretch of time before a finding was last judged.
+type EvidenceRow struct {
+	Of        string  `json:"of,omitempty"` // which source, where a finding has several
+	From      int     `json:"from"`         // minutes ago
+	To        int     `json:"to"`
+	N         uint64  `json:"n"`         // requests, or minutes for tickets
+	F         uint64  `json:"f"`         // bad ones, or accounts that wrote
+	Tolerated float64 `json:"tolerated"` // of F, were all normal
+	Evidence  float64 `json:"evidence"`  // at its end, in decades against the rule's budget
 }
 
 // Transition is one change of a finding's state, a row of the `findings` table.

@@ -339,7 +339,7 @@ func attachedFindings(a []Attached) (out []Finding) {
 func nameFindings(fs []Finding) string {
 	var names []string
 	for i := range fs {
-		n := fs[i].Key.Subject()
+		n := fs[i].Subject()
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
@@ -351,6 +351,14 @@ func nameFindings(fs []Finding) string {
 }
 
 // Subject is what a finding is about, in a few words.
+func (f *Finding) Subject() string {
+	if f.Kind == "high_impact" && f.Key.Area != "" {
+		return "area " + f.Key.Area
+	}
+	return f.Key.Subject()
+}
+
+// Subject is what a finding with this key is about; one of an area alone is about its tickets.
 func (k FindingKey) Subject() string {
 	switch {
 	case k.Service != "":

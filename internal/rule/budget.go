@@ -10,8 +10,9 @@ import (
 	"github.com/tocsin-project/tocsin/internal/strictyaml"
 )
 
-// MaxBlips is the longest blip a rule may call normal: what lasts longer is what people want to be told of.
-const MaxBlips = 5 * time.Minute
+// MaxBlips is the longest blip a rule may call normal, for services whose deploys take a quarter of an hour: what lasts longer is what people
+// want to be told of. It is as much as a key can look back.
+const MaxBlips = 20 * time.Minute
 
 // Budget is how many false alarms are accepted in how long, written as in "1 per 30d".
 type Budget struct {
@@ -81,8 +82,22 @@ func checkWay(pos strictyaml.Pos, above, objective Share, budget Budget, blips s
 	if budget == (Budget{}) {
 		return errs
 	}
+	return append(errs, checkBlips(pos, blips)...)
+}
+
+func checkBlips(pos strictyaml.Pos, blips strictyaml.Duration) (errs strictyaml.Errors) {
 	if d := blips.Std(); d < time.Minute || d > MaxBlips || d%time.Minute != 0 {
 		errs = append(errs, pos.Errorf("blips %s: want whole minutes, at least 1m and at most %s", blips, strictyaml.Duration(MaxBlips)))
+	}
+	return errs
+}
+
+// aside refuses keys that say something about the way of judging that a rule did not choose.
+func aside(pos strictyaml.Pos, given map[string]bool, format string) (errs strictyaml.Errors) {
+	for _, key := range SortedKeys(given) {
+		if given[key] {
+			errs = append(errs, pos.Errorf(format, key))
+		}
 	}
 	return errs
 }

@@ -23,14 +23,7 @@ func (p *Latency) SetDefaults() {
 	p.Blips, p.MinExcess, p.BurnRates = 3*minute, 30, workbook()
 }
 
-func (p *Support) SetDefaults() { p.Window, p.TimesUsual = 15*minute, 4 }
-
 func (p *Saturation) SetDefaults() { p.TrendOver, p.MinLevel = 15*minute, 0.5 }
-
-func (p *HighImpact) SetDefaults() {
-	p.Services, p.Share, p.MinFailures, p.Accounts, p.Dependents = 4, 0.5, 20, 25, 10
-	p.ExhaustedIn, p.Declare, p.Critical, p.Recovered = 15*minute, 1, 2.5, 5*minute
-}
 
 func (p *FailureRate) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 	var plain FailureRate
@@ -84,34 +77,10 @@ func (p *Latency) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 	return errs
 }
 
-func (p *Support) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
-	errs = append(checkWindow(pos, p.Window), checkGlobs(pos, p.Areas...)...)
-	if p.MinAccounts == 0 {
-		errs = append(errs, pos.Errorf("min_accounts: want at least 1"))
-	}
-	return errs
-}
-
 func (p *Saturation) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 	errs = append(checkWindow(pos, p.TrendOver), checkGlobs(pos, p.Match.Resource, p.Match.Metric, p.Match.Kind)...)
 	if p.Above == 0 && p.ExhaustedIn == 0 {
 		errs = append(errs, pos.Errorf("a saturation rule wants above (a level), exhausted_in (a forecast) or both"))
-	}
-	return errs
-}
-
-func (p *HighImpact) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
-	errs = checkGlobs(pos, p.Areas...)
-	for _, v := range []struct {
-		key string
-		v   float64
-	}{{"services", p.Services}, {"share", float64(p.Share)}, {"accounts", p.Accounts}, {"dependents", p.Dependents}, {"declare", p.Declare}} {
-		if v.v <= 0 {
-			errs = append(errs, pos.Errorf("%s: want a number above 0", v.key))
-		}
-	}
-	if p.Critical < p.Declare {
-		errs = append(errs, pos.Errorf("critical: %g points are fewer than the %g that declare", p.Critical, p.Declare))
 	}
 	return errs
 }
@@ -139,7 +108,5 @@ func checkPath(pos strictyaml.Pos, m *PathMatch) (errs strictyaml.Errors) {
 var (
 	_ Params = (*FailureRate)(nil)
 	_ Params = (*Latency)(nil)
-	_ Params = (*Support)(nil)
 	_ Params = (*Saturation)(nil)
-	_ Params = (*HighImpact)(nil)
 )

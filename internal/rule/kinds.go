@@ -19,14 +19,14 @@ type Kind struct {
 var Kinds = []Kind{
 	{"failure_rate", "failures of a path or slice exceed a share, or what an objective or their past allows", exampleFailureRate, decodeAs[FailureRate]},
 	{"latency", "the share of slow requests of a path exceeds a share, or what an objective or its past allows", exampleLatency, decodeAs[Latency]},
-	{"support", "tickets of an area exceed what is usual, counted by accounts", exampleSupport, decodeAs[Support]},
+	{"support", "tickets of an area exceed what is usual, counted by accounts: so many times as many, or more than chance explains", exampleSupport, decodeAs[Support]},
 	{"saturation", "a resource is near its limit, or will reach it soon", exampleSaturation, decodeAs[Saturation]},
 	{"gauge", "a gauge departs from what is usual for it at this time, either way", exampleGauge, decodeAs[Gauge]},
 	{"absence", "a service or path that has traffic at this hour of the week, and in those before and after it, falls silent", exampleAbsence, decodeAs[Absence]},
 	{"backlog", "waiting work grows past what is usual; ends when it is drained, or after a day once it no longer grows", exampleBacklog, decodeAs[Backlog]},
 	{"retries", "requests are tried again and again, or come several times as often as usual", exampleRetries, decodeAs[Retries]},
 	{"external", "another system says so: an alert that it sent", exampleExternal, decodeAs[External]},
-	{"high_impact", "the evidence of all sources together is worth waking somebody", exampleHighImpact, decodeAs[HighImpact]},
+	{"high_impact", "the evidence of all sources together is worth waking somebody: by points, or by what independent sources prove together", exampleHighImpact, decodeAs[HighImpact]},
 }
 
 // KindNames lists the names in order.
@@ -101,21 +101,6 @@ type Latency struct {
 	TimesUsual  float64             `yaml:"times_usual"`
 }
 
-const exampleSupport = `alert: TicketsUnusual
-kind: support
-window: 15m
-min_accounts: 5
-times_usual: 4
-`
-
-// Support fires for each area whose tickets within the window come from unusually many accounts.
-type Support struct {
-	Areas       []string            `yaml:"areas"` // globs; all if left out
-	Window      strictyaml.Duration `yaml:"window"`
-	MinAccounts uint64              `yaml:"min_accounts" strict:"required"`
-	TimesUsual  float64             `yaml:"times_usual"`
-}
-
 const exampleSaturation = `alert: ResourceExhausting
 kind: saturation
 above: 85%
@@ -133,31 +118,4 @@ type Saturation struct {
 	ExhaustedIn strictyaml.Duration `yaml:"exhausted_in"`
 	TrendOver   strictyaml.Duration `yaml:"trend_over"`
 	MinLevel    Share               `yaml:"min_level"` // a trend below this level is not believed
-}
-
-const exampleHighImpact = `alert: HighImpact
-kind: high_impact
-services: 4
-share: 50%
-accounts: 25
-dependents: 10
-exhausted_in: 15m
-declare: 1
-critical: 2.5
-for: 20s
-`
-
-// HighImpact weighs all findings that belong together. Each figure says how much of one source is worth one point; points
-// add up over sources, so weak telemetry and weak support together declare what neither does alone.
-type HighImpact struct {
-	Areas       []string            `yaml:"areas"`        // globs; all if left out
-	Services    float64             `yaml:"services"`     // services with firing telemetry findings worth a point
-	Share       Share               `yaml:"share"`        // share of failing or slow requests on one path worth a point
-	MinFailures uint64              `yaml:"min_failures"` // failed requests below which share is worth nothing
-	Accounts    float64             `yaml:"accounts"`     // distinct accounts with failures or tickets worth a point
-	Dependents  float64             `yaml:"dependents"`   // services depending on a resource about to be exhausted worth a point
-	ExhaustedIn strictyaml.Duration `yaml:"exhausted_in"` // what counts as "about to be"
-	Declare     float64             `yaml:"declare"`
-	Critical    float64             `yaml:"critical"`
-	Recovered   strictyaml.Duration `yaml:"recovered"` // how long all must be quiet before it counts as mitigated
 }

@@ -5,13 +5,21 @@ import "math/bits"
 // firstShares is how many keys share the first half of a budget.
 const firstShares = 128
 
+// firstAreas is how many areas do.
+const firstAreas = 8
+
 // Share is the part of a budget that the key in the given place gets: half of it is for the first 128 places, a sixth for the
 // next 256, a twelfth for the next 512 and so on, 1/(g+1)(g+2) for the g-th group. The parts of all places add up to 1,
 // however many keys come, and a key's part never changes; the price of not knowing the number of keys is at most some
 // tenths of a decade more than an equal division among ten thousand.
-func Share(place int) float64 {
-	g := bits.Len(uint(place/firstShares+1)) - 1
-	return 1 / (float64((g+1)*(g+2)) * firstShares * float64(uint(1)<<g))
+func Share(place int) float64 { return share(place, firstShares) }
+
+// ShareOfArea is the same for areas, of which there are few: the first 8 share the first half.
+func ShareOfArea(place int) float64 { return share(place, firstAreas) }
+
+func share(place, first int) float64 {
+	g := bits.Len(uint(place/first+1)) - 1
+	return 1 / (float64((g+1)*(g+2)*first) * float64(uint(1)<<g))
 }
 
 // Shares gives places to keys. A place that was given back is given again, the lowest first: what counts for the budget is

@@ -8,7 +8,7 @@ import (
 )
 
 // version changes with the meaning of the bytes.
-const version = 1
+const version = 2
 
 var errShort = errors.New("the state of a key ends too early")
 
@@ -115,6 +115,16 @@ func (r *reader) float() float64 {
 	}
 	v := math.Float64frombits(binary.LittleEndian.Uint64(r.b))
 	r.skip(8)
+	return v
+}
+
+func (r *reader) float32() float32 {
+	if len(r.b) < 4 {
+		r.b, r.err = nil, errShort
+		return 0
+	}
+	v := math.Float32frombits(binary.LittleEndian.Uint32(r.b))
+	r.skip(4)
 	return v
 }
 

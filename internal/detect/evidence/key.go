@@ -56,6 +56,17 @@ func (k *Key) Rescale(share float64) {
 // Share is what New was given.
 func (k *Key) Share() float64 { return k.share }
 
+// Minute is the open one.
+func (k *Key) Minute() int64 { return k.minute }
+
+// Fade is what is left at a later minute of what is proven now.
+func (k *Key) Fade(minute int64) float64 {
+	if minute <= k.minute {
+		return 1
+	}
+	return k.model.fade(minute - k.minute)
+}
+
 // Observe adds f bad ones of n to a minute. Counts of an earlier minute than the open one are late; they belong to
 // the open one, because that is when they prove something. A later minute closes the open one.
 func (k *Key) Observe(minute int64, n, f uint64) {
@@ -69,6 +80,7 @@ func (k *Key) Advance(minute int64) {
 	if minute <= k.minute {
 		return
 	}
+	from := k.minute
 	k.close()
 	k.learn()
 	// A long silence needs no more steps than there are minutes that wait to be learned.
@@ -79,10 +91,27 @@ func (k *Key) Advance(minute int64) {
 		k.ns[i], k.fs[i], k.left[i], k.scores[i] = 0, 0, false, score
 		k.learn()
 	}
+	k.fade(minute - from)
 	k.minute, k.n, k.f = minute, 0, 0
 	if k.minute/5 != k.refreshed/5 {
 		k.refresh() // nothing that is learned moves faster
 	}
+}
+
+// fade lets beginnings that are long past count less. It makes the sums smaller only, so the promise holds; and it is what lets
+// them be multiplied with those of another source, see Fuse.
+func (k *Key) fade(minutes int64) {
+	by := k.model.fade(minutes)
+	for j := range k.capped {
+		k.capped[j] *= by
+	}
+}
+
+func (m *Model) fade(minutes int64) float64 {
+	if m.Memory <= 0 {
+		return 1
+	}
+	return math.Exp(-float64(minutes) / m.Memory)
 }
 
 func slot(minute int64) int { return int(((minute % keep) + keep) % keep) }
@@ -159,6 +188,16 @@ func (k *Key) Score() float64 {
 	}
 	c, _ := k.proven(false)
 	return log10Sum(&c)
+}
+
+// Gain is how many times as likely the counts are by now, averaged over what may have begun and when, as they would be were all
+// normal; the evidence without the key's share of a budget. Minute is the present: what was proven fades.
+func (k *Key) Gain(minute int64) float64 {
+	c := k.capped
+	if k.n > 0 && k.Ready() {
+		c, _ = k.proven(false)
+	}
+	return sum(&c) / k.share * k.Fade(minute)
 }
 
 // Ready tells whether the key knows enough to prove anything: half an hour, and as much as it was taken to have seen before its

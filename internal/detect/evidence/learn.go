@@ -51,6 +51,10 @@ func (k *Key) take(minute int64, n, f float64) {
 	l.n = l.n*fade + n
 	l.f = l.f*fade + f
 	l.blocks = l.blocks*fade + 1
+	if l.n < m.Settled {
+		l.hour, l.hourMean, l.hourCount = minute/hour, 0, 0
+		return
+	}
 	w := 1 / (1 + mean)
 	l.excess = l.excess*fade + ((f-mean)*(f-mean)-mean)/max(mean, 1e-12)*w
 	l.scale = l.scale*fade + mean*w
@@ -104,7 +108,7 @@ func (k *Key) refresh() {
 	m, l := k.model, &k.learned
 	k.refreshed = k.minute
 	c := max(m.Tolerance, math.Exp(min(20, m.DriftSDs*l.drift(m))))
-	if k.minute-k.born < day {
+	if k.minute-k.born < m.Young {
 		c = max(c, m.FirstDay)
 	}
 	phi := k.factor(k.minute)

@@ -13,7 +13,7 @@ const alternatives = 9
 const keep = 120
 
 // MaxBurst bounds Model.Burst.
-const MaxBurst = 5
+const MaxBurst = 20
 
 const (
 	hour = 60
@@ -38,16 +38,19 @@ type Model struct {
 	DriftSDs      float64 // and this many standard deviations of its hourly drift higher
 	DriftPrior    float64 // relative variance of hours beyond chance
 	DriftHours    float64 // weight of that prior
-	FirstDay      float64 // least tolerance on a key's first day
+	FirstDay      float64 // least tolerance while a key is young
+	Young         int64   // minutes for which it is
 	Dispersion    float64 // prior of 1/k of a minute's count
 	DispersionMin float64
 	DispersionMax float64
 	DispersionOf  float64 // weight of that prior, in minutes
+	Settled       float64 // exposure before which the level is too little known to say how counts spread around it
 
 	FirstLevel float64 // the nearest alternative, as a multiple of the odds tolerated
 	LastLevel  float64 // the farthest one: odds, or a multiple of the level if Unbounded
 	Cap        float64 // ε: no burst adds more than −log₁₀ ε decades
 	Burst      int     // minutes of one burst
+	Memory     float64 // minutes after which what may have begun counts e times less
 	Ceiling    float64 // evidence in decades that is not exceeded, so that what is over can be seen to be over
 
 	Blind       int     // minutes at the start of a key in which it proves nothing
@@ -61,9 +64,9 @@ type Model struct {
 func Default() Model {
 	return Model{
 		PriorCount: 0.5, PriorExposure: 100, HalfLife: week, HoldBack: hour, UpperZ: 1.645, MinLevel: 1e-4,
-		Tolerance: 2, DriftSDs: 3.5, DriftPrior: 0.03, DriftHours: 12, FirstDay: 4,
+		Tolerance: 2, DriftSDs: 3.5, DriftPrior: 0.03, DriftHours: 12, FirstDay: 4, Young: day,
 		Dispersion: 0.3, DispersionMin: 0.1, DispersionMax: 5, DispersionOf: 10,
-		FirstLevel: 2, LastLevel: 9, Cap: 1e-4, Burst: 3, Ceiling: 3,
+		FirstLevel: 2, LastLevel: 9, Cap: 1e-4, Burst: 3, Memory: 4 * hour, Ceiling: 3,
 		Blind: 30, GuardLearn: -3, GuardForget: -1, GuardMax: 6 * hour, WinsorSDs: 4,
 	}
 }
@@ -74,6 +77,11 @@ func Arrivals() Model {
 	m := Default()
 	m.Unbounded = true
 	m.PriorCount, m.PriorExposure = 0.5, 3*hour
+	// Minutes with a ticket in an hour, and hours with two, say little about how much they differ; and what is found after
+	// an hour must not have been learned by then.
+	// A desk that is known since Sunday has seen no Monday.
+	m.FirstDay, m.Young = 6, week+day
+	m.DispersionOf, m.DriftPrior, m.DriftHours, m.HoldBack, m.Settled = 1000, 0.05, 2*24, keep-10, day
 	m.MinLevel = 1.0 / (12 * hour)
 	m.LastLevel = 64
 	return m
