@@ -19,6 +19,8 @@ type Store struct {
 
 	mu         sync.Mutex
 	partitions map[registered]bool // that topic_partitions has
+	beats      []beat              // that wait for the ones on their way
+	beating    bool
 }
 
 type registered struct {
@@ -46,8 +48,7 @@ func (s *Store) Insert(ctx context.Context, b *ingest.Batch) error {
 		return fail(op, err)
 	}
 	if b.Marker.Heartbeat {
-		// The newest heartbeat of a partition is all that counts: no token, the table replaces the older ones.
-		return fail(op, s.db.insert(ctx, "", heartbeatBlock(b)))
+		return fail(op, s.beat(ctx, b))
 	}
 	if err := s.keys.store(ctx, s.db, withPoints(b)); err != nil {
 		return fail(op, err)

@@ -160,18 +160,17 @@ func alertColumns(b *block, rows []signal.Alert) {
 	data(b, "receiver", rows, func(a *signal.Alert) string { return a.Receiver })
 }
 
-func heartbeatBlock(batch *ingest.Batch) *block {
-	b := newBlock("heartbeats", 1)
-	r, m := batch.Range, batch.Marker
-	same(b, "stream", string(batch.Stream))
-	same(b, "topic", r.Topic)
-	same(b, "incarnation", r.Incarnation)
-	same(b, "partition", r.Partition)
-	same(b, "end_offset", r.End)
-	same(b, "watermark", toDB(m.Watermark))
-	same(b, "record_time", toDB(m.RecordTime))
-	same(b, "revision", m.Revision)
-	same(b, "clock", toDB(m.Clock))
+func heartbeatsBlock(all []*ingest.Batch) *block {
+	b := newBlock("heartbeats", len(all))
+	column(b, "stream", func(i int) string { return string(all[i].Stream) })
+	column(b, "topic", func(i int) string { return all[i].Range.Topic })
+	column(b, "incarnation", func(i int) uint32 { return all[i].Range.Incarnation })
+	column(b, "partition", func(i int) int32 { return all[i].Range.Partition })
+	column(b, "end_offset", func(i int) int64 { return all[i].Range.End })
+	column(b, "watermark", func(i int) time.Time { return toDB(all[i].Marker.Watermark) })
+	column(b, "record_time", func(i int) time.Time { return toDB(all[i].Marker.RecordTime) })
+	column(b, "revision", func(i int) string { return all[i].Marker.Revision })
+	column(b, "clock", func(i int) time.Time { return toDB(all[i].Marker.Clock) })
 	return b
 }
 

@@ -25,6 +25,8 @@ type Timeline struct {
 	last  *detect.Tick
 	known map[detect.Partition]progressMark
 	clock time.Time
+
+	totals *known // of cumulative series, as stored; nil before it was asked for
 }
 
 var _ detect.Timeline = (*Timeline)(nil)
@@ -38,7 +40,7 @@ const leadTriesMax = 20
 // Lead inserts the next epoch and reads back who got it. Of several that insert the same epoch the engine keeps one
 // row, so exactly one of them finds its own claim; the others try the next epoch.
 func (t *Timeline) Lead(ctx context.Context, owner string) (uint64, error) {
-	t.last, t.known, t.clock = nil, nil, time.Time{}
+	t.last, t.known, t.clock, t.totals = nil, nil, time.Time{}, nil
 	for range leadTriesMax {
 		highest, err := t.highest(ctx)
 		if err != nil {

@@ -62,16 +62,33 @@ type gains struct {
 	seen    seenAll
 }
 
+// gains reads the new points twice, once for what they are of and once in order, and of what is known only what this process
+// does not remember.
 func (t *Timeline) gains(ctx context.Context, ranges []span) (g gains, err error) {
-	g.seen, err = t.seen(ctx, ranges)
-	if err != nil || len(g.seen.order) == 0 {
+	found, err := t.news(ctx, ranges)
+	if err != nil || len(found.series) == 0 {
 		return g, err
 	}
+	if t.totals == nil || len(t.totals.series)+len(t.totals.seen) > totalsKept {
+		t.totals = newKnown()
+	}
+	if err := t.totals.learn(ctx, t.db, found); err != nil {
+		return g, err
+	}
+	g.seen = t.totals.merged(found)
 	fold := series.NewFold(g.seen.first)
+	var of uint64
+	begun := false
 	err = t.db.query(ctx, "read totals", render("totals_points.sql", ranges), func(r driver.Rows) error {
 		var s series.Sample
 		if err := scanSample(r, &s); err != nil {
 			return err
+		}
+		if !begun || s.Series != of {
+			of, begun = s.Series, true
+			for _, l := range t.totals.series[of] {
+				fold.Add(&series.Sample{Known: true, Series: of, Start: l.Start, Time: l.Time, Count: l.Count, Latencies: l.Latencies})
+			}
 		}
 		fold.Add(&s)
 		return nil
@@ -99,40 +116,26 @@ func (t *Timeline) remember(ctx context.Context, tick detect.Tick, g gains) erro
 			return err
 		}
 	}
+	if t.totals != nil {
+		t.totals.note(g) // it is stored now, and not before: a try that failed may have stored none of it
+	}
 	return nil
 }
 
 type seenAll struct {
 	first seenFirst
-	order []seenID // as the query orders them
-}
-
-func (t *Timeline) seen(ctx context.Context, ranges []span) (seenAll, error) {
-	all := seenAll{first: seenFirst{}}
-	err := t.db.query(ctx, "read totals", render("totals_seen.sql", ranges), func(r driver.Rows) error {
-		var id seenID
-		var first int64
-		if err := r.Scan(&id.kind, &id.id, &id.start, &first); err != nil {
-			return err
-		}
-		all.first[id] = first
-		all.order = append(all.order, id)
-		return nil
-	})
-	return all, err
+	order []seenID
 }
 
 func scanSample(r driver.Rows, s *series.Sample) error {
-	var known uint8
 	var counts [signal.NumOutcomes]uint64
 	var latency, hashes []uint64
 	var traces, errs, who []string
-	err := r.Scan(&known, &s.Series, &s.Writer, &s.Family, &s.Start, &s.Time, &s.Key, &counts[signal.Success], &counts[signal.Failure],
+	err := r.Scan(&s.Series, &s.Writer, &s.Family, &s.Start, &s.Time, &s.Key, &counts[signal.Success], &counts[signal.Failure],
 		&counts[signal.Rejected], &counts[signal.Throttled], &latency, &hashes, &traces, &errs, &who)
 	if err != nil {
 		return err
 	}
-	s.Known = known != 0
 	for outcome, n := range counts { // a point has one outcome
 		if n > 0 {
 			s.Outcome, s.Count = signal.Outcome(outcome), n

@@ -172,6 +172,43 @@ func TestTotalsBecomeCountsOnce(t *testing.T) {
 	}
 }
 
+// What is known of series is read once by whoever leads, not at each tick: three days of them would be read every ten seconds. Who takes
+// the lead reads it from the table.
+func TestTotalsAreReadOnce(t *testing.T) {
+	db := migrated(t)
+	feed := &partitions{store: NewStore(db)}
+	line := NewTimeline(db)
+	epoch, err := line.Lead(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, total := range []uint64{5, 12, 20, 31} {
+		feed.insert(t, 0, []series.Point{totalAt(1, false, at(-60), at(10*n), total)})
+		switch n {
+		case 1: // were it read now, nothing would be known
+			if err := db.exec(t.Context(), "forget", "ALTER TABLE series_totals DELETE WHERE 1 SETTINGS mutations_sync = 2"); err != nil {
+				t.Fatal(err)
+			}
+		case 3:
+			if epoch, err = line.Lead(t.Context(), "test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := line.Progress(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := line.Claim(t.Context(), detect.Tick{Number: uint64(n + 1), Epoch: epoch, To: at(10*n + 10), Marks: p.Marks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := counted(in)
+		if want := []uint64{0, 7, 8, 11}[n]; n > 0 && got[signal.Success] != want {
+			t.Errorf("tick %d counts %d, want %d", n+1, got[signal.Success], want)
+		}
+	}
+}
+
 // Where spans and totals of one path fall into one bucket, the detector sees one cell.
 func TestTotalsBesideCounts(t *testing.T) {
 	db := migrated(t)
