@@ -32,6 +32,9 @@ func (d *Demo) Play(ctx context.Context) error {
 
 const (
 	followEvery = 200 * time.Millisecond
+	// incidentsEvery is how often incidents are asked for: unlike the status they are read from the database, which the demo
+	// keeps busy.
+	incidentsEvery = time.Second
 	// tail is how much before the end of the scenario all has been judged: what an idle partition's watermark, the
 	// detector's grace and the last slice leave.
 	tail = time.Minute
@@ -44,7 +47,7 @@ const (
 // follow shows what happens until all that was produced has been judged.
 func (d *Demo) follow(ctx context.Context, produced <-chan struct{}) error {
 	began, moved, alive := time.Now(), time.Now(), time.Now()
-	var at time.Time
+	var at, asked time.Time
 	for {
 		s, err := d.api.Status(ctx)
 		if err == nil {
@@ -52,8 +55,11 @@ func (d *Demo) follow(ctx context.Context, produced <-chan struct{}) error {
 				at, moved = s.To, time.Now()
 				d.judged.Store(at.UnixNano())
 			}
-			if err := d.follower.poll(ctx); err != nil && ctx.Err() == nil {
-				d.logger.Warn("reading incidents failed", "err", err)
+			if time.Since(asked) >= incidentsEvery {
+				asked = time.Now()
+				if err := d.follower.poll(ctx); err != nil && ctx.Err() == nil {
+					d.logger.Warn("reading incidents failed", "err", err)
+				}
 			}
 		}
 		d.showProgress(at, began)
