@@ -40,7 +40,7 @@ bench-ingest: build ## measure ingesting OTLP spans, with the floor beside it; A
 	go build -o bin/ ./internal/benchingest
 	@bin/benchingest $(ARGS)
 
-bench-evidence: ## measure the evidence rule against its rivals; ARGS=-sensitivity sweeps its constants
+bench-evidence: ## measure the evidence rule against its rivals, bin/evidence.html; ARGS=-quick has few seeds
 	@go run ./internal/evidencebench/run $(ARGS)
 
 promrules: ## build bin/promrules, Prometheus' rules engine and TSDB in one program, for bench-detect

@@ -1,133 +1,85 @@
 package evidencebench
 
-import (
-	"slices"
-
-	"github.com/tocsin-project/tocsin/internal/detect/evidence"
-)
-
-// interesting is from which score on alarms are remembered: those that a budget of 1 per 7 days would have given, and those at the
-// nominal thresholds of the rivals.
-var interesting = [methods]float64{evidenceBare: -0.7, evidenceFloor: -0.7}
-
-// quietAfter is after how many minutes a service's next alarm is another one. Alarms of a service's paths and slices at
-// one time are one: correlation makes one page of them.
-const quietAfter = 60
-
-// Alarms are the heights of all alarms of one method that quiet worlds gave.
-type Alarms []float64
-
-// Over counts those at or above a score.
-func (a Alarms) Over(score float64) (n int) {
-	for _, v := range a {
-		if v >= score {
-			n++
-		}
-	}
-	return n
+// Span is a stretch of quiet days in which pages are counted apart, from the beginning of one day to that of another.
+type Span struct {
+	From, To int
+	Rivals   bool // or Tocsin alone
 }
 
-// Raised is by how much the threshold must be raised, at least 0, so that no more than n alarms are left.
-func (a Alarms) Raised(n int) float64 {
-	s := slices.Clone(a)
-	slices.Sort(s)
-	if len(s) <= n {
-		return 0
-	}
-	return max(0, s[len(s)-1-n]+1e-6)
-}
-
-// episode follows one service under one method.
-type episode struct {
-	last int64
-	top  float64
-}
-
-// Quiet runs all methods over quiet days and returns their alarms. A month of one world takes about ten seconds.
-func Quiet(kind Kind, m *evidence.Model, seed uint64, days int) (alarms [methods]Alarms) {
+// quiet runs all methods over quiet days and returns the pages of each span. Spans follow each other; rivals come first.
+func quiet(g *grid, kind Kind, seed uint64, spans []Span) []Tally {
 	w := newWorld(kind, seed)
 	watchers := make([]*watcher, 0, Keys)
-	owner := make([]int, 0, Keys)
 	slice := 0
 	for i, p := range w.paths {
 		for range p.weights {
-			watchers = append(watchers, newWatcher(m, slice))
-			owner = append(owner, i/perService)
+			watchers = append(watchers, newWatcher(g, slice))
 			slice++
 		}
-		watchers = append(watchers, newWatcher(m, i))
-		owner = append(owner, i/perService)
+		watchers = append(watchers, newWatcher(g, i))
 	}
-	var open [services][methods]episode
+	rs := make([][]recent, services)
+	for s := range rs {
+		rs[s] = make([]recent, len(g.settings))
+	}
 	split := newRandom(seed, 3) // its own, so that what a method asks for does not change the world
 	var buf []counts
-	var scores [methods]float64
-	for t := range int64(days * day) {
-		w.happen(t)
-		next := 0
-		for _, p := range w.paths {
-			buf = w.minute(p, t, buf[:0])
-			for _, c := range buf {
-				x, s := watchers[next], owner[next]
-				next++
-				x.quietMinute(split, c, &scores)
-				for i, v := range scores {
-					if v >= interesting[i] {
-						open[s][i].see(t, v, &alarms[i])
-					}
+	reached := make([]int16, len(g.settings))
+	var out []Tally
+	for _, span := range spans {
+		tally := g.tally()
+		for t := int64(span.From * day); t < int64(span.To*day); t++ {
+			w.happen(t)
+			next := 0
+			for i, p := range w.paths {
+				if i%perService == 0 {
+					clear16(reached)
+				}
+				buf = w.minute(p, t, buf[:0])
+				for _, c := range buf {
+					watchers[next].quietMinute(split, c, span.Rivals, reached)
+					next++
+				}
+				if i%perService == perService-1 {
+					tally.count(rs[i/perService], int32(t), reached)
 				}
 			}
 		}
+		tally.sum()
+		out = append(out, tally)
 	}
-	for s := range open {
-		for i := range open[s] {
-			open[s][i].end(&alarms[i])
-		}
-	}
-	return alarms
+	return out
 }
 
-// quietMinute gives each method's highest score of a minute. The rivals are asked once, at its end, which flatters them; evidence
+func clear16(a []int16) {
+	for i := range a {
+		a[i] = none
+	}
+}
+
+// quietMinute gives each method's highest level of a minute. The rivals are asked once, at its end, which flatters them; evidence
 // every ten seconds where that can matter: a minute cannot add more than four decades.
-func (w *watcher) quietMinute(r random, c counts, scores *[methods]float64) {
-	w.rivals(c, scores)
-	scores[evidenceBare], scores[evidenceFloor] = never, never
-	before := w.key.Score()
-	if c.f == 0 || before < -4.7 {
-		w.add(c.n, c.f)
-		if c.f > 0 || before > -1 {
-			w.evidence(scores)
+func (w *watcher) quietMinute(r random, c counts, rivals bool, reached []int16) {
+	if rivals {
+		w.rivals(c, 1, reached[:rivalSettings])
+	}
+	ours := reached[rivalSettings:]
+	before := w.tocsin.score()
+	if c.f == 0 || before < evidenceLevels.lo-4 {
+		w.tocsin.add(w.at, c.n, c.f)
+		if c.f > 0 || before > evidenceLevels.lo {
+			w.tocsin.reach(ours)
 		}
-		w.end(c)
+		w.end(c, rivals)
 		return
 	}
-	var now [methods]float64
 	rest := c
 	for i := range 6 {
 		part := counts{r.binomial(rest.n-rest.f, 1/float64(6-i)), r.binomial(rest.f, 1/float64(6-i))}
 		part.n += part.f
 		rest.n, rest.f = rest.n-part.n, rest.f-part.f
-		w.add(part.n, part.f)
-		w.evidence(&now)
-		scores[evidenceBare] = max(scores[evidenceBare], now[evidenceBare])
-		scores[evidenceFloor] = max(scores[evidenceFloor], now[evidenceFloor])
+		w.tocsin.add(w.at, part.n, part.f)
+		w.tocsin.reach(ours)
 	}
-	w.end(c)
-}
-
-func (e *episode) see(t int64, v float64, done *Alarms) {
-	if e.last > 0 && t-e.last > quietAfter {
-		e.end(done)
-	}
-	if e.last == 0 || v > e.top {
-		e.top = v
-	}
-	e.last = max(t, 1)
-}
-
-func (e *episode) end(done *Alarms) {
-	if e.last > 0 {
-		*done = append(*done, e.top)
-	}
-	*e = episode{}
+	w.end(c, rivals)
 }

@@ -4,169 +4,289 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/tocsin-project/tocsin/internal/detect/evidence"
 )
 
-// Run says what to measure.
-type Run struct {
-	Seeds     int // of the realistic world
-	HardSeeds int // of each of the others
-	Days      int
-	Incidents int // seeds of each class of incident
-	// Progress is told what is done; nil tells nobody.
-	Progress func(string)
+// Budgets are those that quiet days are held against: one false page in so many days.
+var Budgets = []float64{7, 30, 90}
+
+// nominal are the rivals as their books have them.
+var nominal = []struct {
+	name string
+	Setting
+}{
+	{"burn rate, objective 99.9%", Setting{BurnObjective, 0, 1, 0}},
+	{"burn rate, learned rates", Setting{BurnLearned, 3, 1, 0}},
+	{"burn rate, learned rates, ≥ 30 failures an hour", Setting{BurnLearned, 3, 30, 0}},
+	{"share over 5% in 5 min, ≥ 10 failures", Setting{Share, 7, 10, 0}},
+	{"4 sd in 5 min, ≥ 10 failures", Setting{Deviation, 10, 10, 0}},
 }
 
-// Full is what the committed report shows, Short what go test has time for.
-var (
-	Full  = Run{Seeds: 20, HardSeeds: 5, Days: 30, Incidents: 20}
-	Short = Run{Seeds: 3, Days: 10, Incidents: 5}
-)
-
-// BenchModel is the shipped one, but that evidence is not cut off above its threshold: so the threshold can be raised here.
-func BenchModel() *evidence.Model {
-	m := evidence.Default()
-	m.Burst, m.Ceiling = 3, 12
-	return &m
+// Outcome is what all figures of a report are worked out from, once.
+type Outcome struct {
+	*Measured
+	Places []Place
 }
 
-// Result is what one world gave.
-type Result struct {
-	Kind   Kind
-	Months float64
-	Alarms [methods]Alarms
-	Raise  [methods]float64 // decades, until no more than one alarm in 30 days is left
+// Place is one world with its incidents.
+type Place struct {
+	World      *World
+	Site       *Site
+	Ours       Point
+	Claims     []Claim
+	Calibrated []Calibrated // one for each budget
+	// The fastest setting of Tocsin's own grid with at most one false page in 30 days, and the claims for it where the shipped one has more.
+	Tuned       *Point
+	TunedClaims []Claim
+	Fronts      [families][]Point
 }
 
-// Worlds runs the quiet days.
-func (r *Run) Worlds(m *evidence.Model) (out []Result) {
-	for i, kind := range []Kind{Realistic, Drifting, Heavy} {
-		n := r.Seeds
-		if i > 0 {
-			n = r.HardSeeds
+// Conclude works out the claims.
+func (m *Measured) Conclude() *Outcome {
+	out := &Outcome{Measured: m}
+	for i := range m.Worlds {
+		w, s := &m.Worlds[i], &m.Sites[i]
+		p := Place{World: w, Site: s, Ours: m.of(w.All, w.Months, s.Traces, m.g.shipped(), evidenceLevels.zero())}
+		p.Fronts = m.sweepAll(w.All, w.Months, s.Traces)
+		p.Claims = Compare(&p.Fronts, p.Ours)
+		p.Tuned = least(p.Fronts[Tocsin], func(x *Point) bool { return x.False <= 1 }, func(x *Point) float64 { return x.Mean[All] })
+		if p.Ours.False > 1 && p.Tuned != nil {
+			p.TunedClaims = Compare(&p.Fronts, *p.Tuned)
 		}
-		if n == 0 {
-			continue
-		}
-		x := Result{Kind: kind, Months: float64(n*r.Days) / 30}
-		for seed := range n {
-			a := Quiet(kind, m, uint64(seed+1), r.Days)
-			for j := range a {
-				x.Alarms[j] = append(x.Alarms[j], a[j]...)
+		for _, days := range Budgets {
+			if m.Run.Calibrate {
+				p.Calibrated = append(p.Calibrated, m.Calibrate(w, s, days))
 			}
-			r.tell("%s, seed %d of %d", kind.Name, seed+1, n)
 		}
-		for j := range x.Raise {
-			x.Raise[j] = x.Alarms[j].Raised(int(x.Months))
-		}
-		out = append(out, x)
+		out.Places = append(out.Places, p)
 	}
 	return out
 }
 
-// Traces seeds all incidents of all classes.
-func (r *Run) Traces(m *evidence.Model) [][]*Traces {
-	out := make([][]*Traces, len(Classes))
-	for i, c := range Classes {
-		for seed := range r.Incidents {
-			out[i] = append(out[i], Incident(c, m, uint64(seed+1)))
-		}
-		r.tell("%s", c.Name)
+// Words of a point's setting.
+func (m *Measured) Words(p *Point) string {
+	if p == nil {
+		return "–"
 	}
-	return out
+	return m.g.settings[p.Setting].Words(m.g.levels(p.Setting).score(p.Level))
 }
 
-func (r *Run) tell(format string, args ...any) {
-	if r.Progress != nil {
-		r.Progress(fmt.Sprintf(format, args...))
-	}
-}
-
-// Delays gives the median and the longest delay of a class under one method at a threshold.
-func Delays(ts []*Traces, method int, threshold float64) (median, longest float64) {
-	var d []float64
-	for _, t := range ts {
-		d = append(d, t.Delay(method, threshold))
-	}
-	slices.Sort(d)
-	n := len(d)
-	return (d[(n-1)/2] + d[n/2]) / 2, d[n-1]
-}
-
-// UpperPoisson is the number that a Poisson count of the given mean exceeds in less than 5 of 100 cases.
-func UpperPoisson(mean float64) int {
-	p := math.Exp(-mean)
-	sum, n := p, 0
-	for sum < 0.95 {
-		n++
-		p *= mean / float64(n)
-		sum += p
-	}
-	return n
-}
-
-// Write makes the report.
-func (r *Run) Write(w io.Writer, worlds []Result, traces [][]*Traces, took time.Duration) error {
+// Write makes the report as Markdown.
+func (o *Outcome) Write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Budget asked for: 1 false page in %d days for the whole. A world has %d keys: %d paths and %d slices of %d services.\n",
-		BudgetDays, Keys, services*perService, sliced*perSliced, services)
-	fmt.Fprintf(&b, "Incidents: %d seeds of each class, after one to three days of history. CPU time %s on one core.\n", r.Incidents, took.Round(time.Second))
-	for _, x := range worlds {
-		x.write(&b)
+	fmt.Fprintf(&b, "A world has %d keys: %d paths and %d slices of %d services. Incidents: %d seeds of each class. CPU time %s.\n",
+		Keys, services*perService, sliced*perSliced, services, o.Run.Incidents, o.Took.Round(time.Second))
+	o.budgets(&b)
+	for i := range o.Places {
+		o.place(&b, &o.Places[i])
 	}
-	if len(worlds) > 0 {
-		fmt.Fprintf(&b, "\n### Delays at equal false pages\n\nMinutes, median / longest, after raising each threshold until the realistic world gives "+
-			"at most one false page in 30 days; “–” is missed.\n")
-		delays(&b, traces, &worlds[0].Raise)
-		b.WriteString("\n### Delays at nominal settings\n\nThe same without raising anything.\n")
-		delays(&b, traces, &[methods]float64{})
-	}
+	o.firstDay(&b)
+	o.sensitivity(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (x *Result) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n### Quiet: %s\n\n%.0f months. False pages per 30 days at nominal settings; what each threshold has to be multiplied by "+
-		"until at most one is left.\n\n| method | false per 30 days | raise needed |\n|---|---|---|\n", x.Kind.Name, x.Months)
-	for i, name := range Names {
-		raise := "–"
-		if x.Raise[i] > 0 {
-			raise = fmt.Sprintf("×%.3g", math.Pow(10, x.Raise[i]))
-		}
-		fmt.Fprintf(b, "| %s | %.1f | %s |\n", name, float64(x.Alarms[i].Over(0))/x.Months, raise)
+func (o *Outcome) budgets(b *strings.Builder) {
+	if !o.Run.Calibrate {
+		return
 	}
-	b.WriteString("\n| budget of the evidence rule | allowed | upper 95% bound | findings without floor | pages |\n|---|---|---|---|---|\n")
-	for _, days := range []float64{7, 30, 90} {
-		allowed, shift := x.Months*30/days, math.Log10(days/BudgetDays)
-		fmt.Fprintf(b, "| 1 per %.0fd | %.1f | %d | %d | %d |\n", days, allowed, UpperPoisson(allowed),
-			x.Alarms[evidenceBare].Over(shift), x.Alarms[evidenceFloor].Over(shift))
+	fmt.Fprintf(b, "\n### Quiet days: the budget and what came of it\n\nFalse pages in all seeds together. As shipped: in the first %[1]d days of each seed, the first day included, and in the "+
+		"%[1]d after them. Calibrated: the setting was chosen for each seed by its first %[1]d days, and these are the pages of the *next* %[1]d. Delays: geometric means over the eight classes, "+
+		"and over the six sudden ones, in minutes.\n\n| world | budget | allowed | upper 95%% bound | shipped, first | shipped, next | calibrated, next | delay shipped | delay calibrated |\n|---|---|---|---|---|---|---|---|---|\n", o.Run.Days)
+	for i := range o.Places {
+		p := &o.Places[i]
+		for _, c := range p.Calibrated {
+			top := UpperPoisson(c.Allowed)
+			mark := func(n int) string {
+				if n > top {
+					return fmt.Sprintf("**%d**", n)
+				}
+				return fmt.Sprint(n)
+			}
+			fmt.Fprintf(b, "| %s, %d seeds | 1 per %.0fd | %.1f | %d | %s | %s | %s | %s, %s | %s, %s |\n", p.World.Kind.Name, c.Seeds, c.Days, c.Allowed, top, mark(c.NominalFirst), mark(c.NominalNext),
+				mark(c.Next), figure(c.Nominal[All]), figure(c.Nominal[Sudden]), figure(c.Delay[All]), figure(c.Delay[Sudden]))
+		}
+	}
+	b.WriteString("\nWhat was chosen for a budget of 1 per 30 days, by how many seeds:\n\n")
+	for i := range o.Places {
+		p := &o.Places[i]
+		for _, c := range p.Calibrated {
+			if c.Days == BudgetDays {
+				fmt.Fprintf(b, "- %s: %s\n", p.World.Kind.Name, strings.Join(o.tallyOf(c.Chosen), "; "))
+			}
+		}
 	}
 }
 
-func delays(b *strings.Builder, traces [][]*Traces, raise *[methods]float64) {
-	b.WriteString("\n| incident |")
-	for _, n := range Names {
-		fmt.Fprintf(b, " %s |", n)
+// tallyOf counts equal settings, in the order in which they first come.
+func (o *Outcome) tallyOf(ps []Point) (out []string) {
+	count := map[string]int{}
+	var order []string
+	for i := range ps {
+		s := o.Words(&ps[i])
+		if count[s]++; count[s] == 1 {
+			order = append(order, s)
+		}
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", methods) + "\n")
-	for i, c := range Classes {
-		fmt.Fprintf(b, "| %s |", c.Name)
-		for m := range methods {
-			median, longest := Delays(traces[i], m, raise[m])
-			fmt.Fprintf(b, " %s / %s |", figure(median), figure(longest))
+	for _, s := range order {
+		out = append(out, fmt.Sprintf("%d × %s", count[s], s))
+	}
+	return out
+}
+
+func (o *Outcome) place(b *strings.Builder, p *Place) {
+	fmt.Fprintf(b, "\n### %s\n\n%.0f months, %d seeds of incidents. One setting for all classes: as shipped or as in the books, and then the best of each family's grid with at most %s in 30 days. "+
+		"Delays are medians in minutes; “–” is missed.\n\n", title(p.World.Kind.Name), p.World.Months, o.Run.Incidents, pagesOf(max(1, p.Ours.False)))
+	b.WriteString("| method | false in 30 days |")
+	for _, c := range Classes {
+		fmt.Fprintf(b, " %s |", c.Short)
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(Classes)) + "\n")
+	line := func(name string, x *Point) {
+		fmt.Fprintf(b, "| %s | %s |", name, rate(x.False))
+		for _, d := range x.Median {
+			fmt.Fprintf(b, " %s |", figure(d))
 		}
 		b.WriteString("\n")
 	}
+	line("**Tocsin as shipped**", &p.Ours)
+	for _, n := range nominal {
+		x := o.of(p.World.All, p.World.Months, p.Site.Traces, o.g.find(n.Setting), rivalLevels.zero())
+		line(n.name, &x)
+	}
+	for f := range Tocsin {
+		if x := p.Claims[0].Equal[f].SingleAt; x != nil {
+			line("best: "+f.String()+": "+o.Words(x), x)
+		}
+	}
+	if p.Tuned != nil {
+		line("best: Tocsin: "+o.Words(p.Tuned), p.Tuned)
+	}
+	o.claims(b, p, p.Claims, "Tocsin as shipped")
+	if p.TunedClaims != nil {
+		o.claims(b, p, p.TunedClaims, "Tocsin with "+o.Words(p.Tuned))
+	}
+}
+
+func (o *Outcome) claims(b *strings.Builder, p *Place, cs []Claim, name string) {
+	fmt.Fprintf(b, "\n%s against the best rival of each row. Equal pages: the rival may have %s in 30 days. Equal delay: the fewest false pages of all rivals' settings that are no slower in the row "+
+		"(Tocsin: %s in 30 days, %s at most by the 95%% bound).\n\n", name, pagesOf(max(1, cs[0].OursAt.False)), rate(cs[0].OursAt.False), rate(UpperRate(cs[0].OursAt.False, p.World.Months)))
+	b.WriteString("| incident | Tocsin | all-knowing | rivals, one setting | promise | rivals, a setting for this row | promise | rivals' false pages at equal delay | at most a tenth |\n|---|---|---|---|---|---|---|---|---|\n")
+	for i := range cs {
+		c := &cs[i]
+		single, own := c.Best(true), c.Best(false)
+		fewest, tenth := "no setting is as fast", "met"
+		if f := c.Fewest(); f != Tocsin {
+			s := c.Equal[f].Same
+			fewest = fmt.Sprintf("%s (%s)", rate(s.False), o.Words(s))
+			tenth = met(c.AtEqualDelay(&c.Equal[f], p.World.Months))
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s (%s) | %s | %s (%s) | %s | %s | %s |\n", c.Name, figure(c.Ours), oracle(c), figure(c.Equal[single].Single), single,
+			met(c.AtEqualPages(c.Equal[single].Single)), figure(c.Equal[own].Own), o.Words(c.Equal[own].OwnAt), met(c.AtEqualPages(c.Equal[own].Own)), fewest, tenth)
+	}
+}
+
+func (o *Outcome) firstDay(b *strings.Builder) {
+	if o.FirstDays == 0 {
+		return
+	}
+	type method struct {
+		name           string
+		setting, level int
+	}
+	ms := []method{{"**Tocsin as shipped**", o.g.shipped(), evidenceLevels.zero()}}
+	for _, n := range nominal {
+		ms = append(ms, method{n.name, o.g.find(n.Setting), rivalLevels.zero()})
+	}
+	for f := range Tocsin {
+		// Those that miss nearly everything are left out.
+		if x := o.Places[0].Claims[0].Equal[f].SingleAt; x != nil && x.Mean[Sudden] < hour {
+			ms = append(ms, method{"best: " + f.String() + ": " + o.Words(x), x.Setting, x.Level})
+		}
+	}
+	fmt.Fprintf(b, "\n### The first day\n\nFalse pages on %d first days of further realistic worlds, and median delays of incidents on a path that has been known for 1, 3 and 12 hours. "+
+		"The rivals' best settings are those of the realistic world.\n\n| method | false a first day | known for |", o.FirstDays)
+	for _, c := range Classes {
+		fmt.Fprintf(b, " %s |", c.Short)
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(Classes)) + "\n")
+	for _, x := range ms {
+		for i := range o.Sites {
+			s := &o.Sites[i]
+			if s.History == 0 {
+				continue
+			}
+			p := o.of(o.FirstDay, float64(o.FirstDays), s.Traces, x.setting, x.level)
+			fmt.Fprintf(b, "| %s | %s | %d h |", x.name, rate(p.False), s.History/hour)
+			for _, d := range p.Median {
+				fmt.Fprintf(b, " %s |", figure(d))
+			}
+			b.WriteString("\n")
+		}
+	}
+}
+
+func (o *Outcome) sensitivity(b *strings.Builder) {
+	if len(o.Sweep) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n### Sensitivity to ±50%%\n\nOne constant at a time. False: pages in %d days of each world at a budget of 1 per 7 days, so that there is something to count. Delays: medians of %d seeds at 1 per 30 days.\n\n| setting |", o.Run.SweepDays, o.Run.Sweep)
+	for _, k := range sweptKinds {
+		fmt.Fprintf(b, " %s |", k.Name)
+	}
+	for _, c := range swept {
+		fmt.Fprintf(b, " %s |", Classes[c].Short)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(sweptKinds)+len(swept)) + "\n")
+	for _, s := range o.Sweep {
+		name := s.Name
+		if s.Factor != 1 {
+			name = fmt.Sprintf("%s × %.1f = %.4g", s.Name, s.Factor, s.Value)
+		}
+		fmt.Fprintf(b, "| %s |", name)
+		for _, n := range s.False {
+			fmt.Fprintf(b, " %d |", n)
+		}
+		for _, d := range s.Delay {
+			fmt.Fprintf(b, " %s |", figure(d))
+		}
+		b.WriteString("\n")
+	}
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func met(ok bool) string {
+	if ok {
+		return "met"
+	}
+	return "**not met**"
+}
+
+func pagesOf(v float64) string {
+	if v == 1 {
+		return "one false page"
+	}
+	return rate(v) + " false pages"
+}
+
+func rate(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 10:
+		return fmt.Sprintf("%.2g", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }
 
 func figure(v float64) string {
 	switch {
 	case math.IsInf(v, 1):
 		return "–"
+	case v < 0.1:
+		return "< 0.1"
 	case v < 20:
 		return fmt.Sprintf("%.1f", v)
 	}

@@ -84,3 +84,13 @@ func TestCandidates(t *testing.T) {
 		}
 	}
 }
+
+// Blips are tried a minute shorter and longer, and twice as long where a rule may have that.
+func TestBlips(t *testing.T) {
+	for given, want := range map[string]string{"3m": "2m 4m 6m", "1m": "2m", "15m": "14m 16m", "90s": ""} {
+		s := Setting{Field: "blips", Value: given}
+		if got := strings.Join(s.Candidates(), " "); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}

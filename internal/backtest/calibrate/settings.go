@@ -11,9 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tocsin-project/tocsin/internal/rule"
 )
+
+// maxBlips is what a rule may have at most, in minutes.
+const maxBlips = int(rule.MaxBlips / time.Minute)
 
 // Setting is one number of one rule, and where it stands.
 type Setting struct {
@@ -29,6 +35,7 @@ type Setting struct {
 // fields are what is calibrated, with what each could be instead.
 var fields = map[string]func(string) []string{
 	"above": shares, "objective": objectives, "false_pages": budgets, "window": windows, "min_failures": numbers, "min_excess": numbers,
+	"blips": blips,
 }
 
 // Read finds the settings of all rules in a folder, in order of file and line, and gives the files.
@@ -181,6 +188,21 @@ func windows(v string) (out []string) {
 		}
 	}
 	return out
+}
+
+// blips are a minute shorter or longer, which costs as much delay, and twice as long.
+func blips(v string) (out []string) {
+	m := duration.FindStringSubmatch(v)
+	if m == nil || m[2] != "m" {
+		return nil
+	}
+	n, _ := strconv.Atoi(m[1])
+	for _, y := range []int{n - 1, n + 1, n * 2} {
+		if y >= 1 && y <= maxBlips {
+			out = append(out, strconv.Itoa(y)+"m")
+		}
+	}
+	return slices.Compact(out)
 }
 
 func numbers(v string) (out []string) {
