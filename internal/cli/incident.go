@@ -165,6 +165,7 @@ func printWhy(w io.Writer, a console.IncidentAnswer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", stamp(e.At), e.Type, e.Reason) // a person's word says in its reason whose it is
 	}
 	_ = t.Flush()
+	printEvidence(w, a.Incident.Findings)
 	if len(a.Deliveries) == 0 {
 		fmt.Fprintln(w, "\nNothing was sent to anybody.")
 		return
@@ -174,6 +175,33 @@ func printWhy(w io.Writer, a console.IncidentAnswer) {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", stamp(d.At), d.Receiver, d.Action, d.Outcome, d.Detail)
 	}
 	_ = t.Flush()
+}
+
+// shownTables bounds the findings whose evidence is shown.
+const shownTables = 5
+
+// printEvidence shows what findings that judge by evidence rest on, over time.
+func printEvidence(w io.Writer, findings []incident.Attached) {
+	shown := 0
+	for i := range findings {
+		f := &findings[i].Finding
+		if len(f.Evidence) == 0 || shown == shownTables {
+			continue
+		}
+		shown++
+		fmt.Fprintf(w, "\n%s, %s: %s\n", f.Rule, f.State, f.Explain)
+		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+		of := ""
+		fmt.Fprintln(t, "MINUTES BEFORE\tALL\tBAD\tNORMAL UP TO\tEVIDENCE\t")
+		for _, r := range f.Evidence {
+			if r.Of != of {
+				of = r.Of
+				fmt.Fprintf(t, "%s\t\t\t\t\t\n", of)
+			}
+			fmt.Fprintf(t, "%d-%d\t%d\t%d\t%.3g\t%+.1f\t\n", r.From, r.To, r.N, r.F, r.Tolerated, r.Evidence)
+		}
+		_ = t.Flush()
+	}
 }
 
 // silenceText says what a silence means for an incident.

@@ -52,3 +52,32 @@ func TestARuleJudgesByAThresholdOrByEvidence(t *testing.T) {
 		}
 	}
 }
+
+func TestSupportAndHighImpactJudgeByNumbersOrByEvidence(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind: support\nmin_accounts: 5":                                  "",
+		"kind: support\nfalse_pages: 1 per 30d\nblips: 5m\nmin_excess: 3": "",
+		"kind: support": "4:5: want min_accounts",
+		"kind: support\nmin_accounts: 5\nfalse_pages: 1 per 30d": "not by both",
+		"kind: support\nfalse_pages: 1 per 30d\nwindow: 5m":      "window: means nothing",
+		"kind: support\nfalse_pages: 1 per 30d\ntimes_usual: 5":  "times_usual: means nothing",
+		"kind: support\nmin_accounts: 5\nmin_excess: 9":          "min_excess: means nothing without",
+		"kind: support\nfalse_pages: 1 per 30d\nblips: 10s":      "blips 10s",
+		"kind: high_impact": "",
+		"kind: high_impact\nfalse_pages: 1 per 30d\nareas: [pulls]":          "",
+		"kind: high_impact\nfalse_pages: 1 per 30d\nrecovered: 9m":           "",
+		"kind: high_impact\nfalse_pages: 1 per 30d\nservices: 2":             "services: means nothing beside",
+		"kind: high_impact\nfalse_pages: 1 per 30d\ndeclare: 2\ncritical: 5": "declare: means nothing beside",
+		"kind: high_impact\nmin_excess: 5":                                   "min_excess: means nothing without",
+		"kind: high_impact\nfalse_pages: 1 per 30d\nmin_accounts: 0":         "want at least 1",
+		"kind: high_impact\nfalse_pages: 3 each day":                         "no budget",
+	} {
+		_, err := rule.Parse("r.yaml", []byte("groups:\n- name: g\n  rules:\n  - alert: A\n    "+strings.ReplaceAll(text, "\n", "\n    ")+"\n"))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -72,4 +72,43 @@ func (p *HighImpact) Check(pos strictyaml.Pos) (errs strictyaml.Errors) {
 	return errs
 }
 
+// evidence tells what kind of evidence a rule gives to those that put it together; "" for none.
+func (r *Rule) evidence() string {
+	none := Budget{}
+	switch p := r.Params.(type) {
+	case *FailureRate:
+		if p.FalsePages != none {
+			return "requests"
+		}
+	case *Latency:
+		if p.FalsePages != none {
+			return "requests"
+		}
+	case *Support:
+		if p.FalsePages != none {
+			return "tickets"
+		}
+	}
+	return ""
+}
+
+// unfed says what a high_impact rule with a budget will never have to put together. What is in shadow counts for what is in shadow.
+func (s *Set) unfed(r *Rule) (out []string) {
+	if p, ok := r.Params.(*HighImpact); !ok || p.FalsePages == (Budget{}) {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, o := range s.Rules() {
+		if r.Shadow || !o.Shadow {
+			seen[o.evidence()] = true
+		}
+	}
+	for _, kind := range []string{"requests", "tickets"} {
+		if !seen[kind] {
+			out = append(out, "no rule with false_pages (and none that is in shadow, unless this one is) gives it evidence from "+kind)
+		}
+	}
+	return out
+}
+
 var _ Params = (*HighImpact)(nil)

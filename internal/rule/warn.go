@@ -32,6 +32,9 @@ func (s *Set) Warnings(k Known) (out []string) {
 		for _, m := range r.unmatched(&k) {
 			warn(r.Pos, "%s: %s", r.Alert, m)
 		}
+		for _, m := range s.unfed(r) {
+			warn(r.Pos, "%s: %s", r.Alert, m)
+		}
 		for j := range rules[:i] {
 			if why := rules[j].overlaps(r); why != "" {
 				warn(r.Pos, "%s %s %s (%s)", r.Alert, why, rules[j].Alert, rules[j].Pos)

@@ -104,7 +104,7 @@ tests:
   expect:
   - {at: 60m, incidents: [{state: declared, page: true, services: [shop]}]}
 
-- name: four in ten merges failing at low volume under healthy reads are found within two minutes
+- name: four in ten merges failing at low volume under healthy reads are found, and paged for, within two minutes
   input:
   - {requests: pulls / merge / write, from: 0m, to: 125m, per_second: 0.5, failing: 0.5%}
   - {requests: pulls / merge / read, from: 0m, to: 150m, per_second: 100, failing: 0.1%}
@@ -112,6 +112,6 @@ tests:
   expect:
   - {at: 124m, incidents: []}
   - at: 127m
-    incidents: [{services: [pulls], title: "of merge writes failing"}]
+    incidents: [{state: declared, page: true, services: [pulls], title: "of merge writes failing"}]
 `)
 }
