@@ -45,7 +45,7 @@ func (o *Outcome) panel(x *picture, p *Place, r row, left, top float64) {
 	x.text(left-30, top-22, "head", name)
 	x.text(left-30, top-7, "", detail)
 	for _, v := range []float64{0.1, 1, 10, 100, 1000} {
-		if v > floor*1.5 {
+		if v > floor*3 {
 			x.line(fx.at(v), top, fx.at(v), top+h, "grid")
 			x.text(fx.at(v), top+h+14, "mid", fmt.Sprint(v))
 		}

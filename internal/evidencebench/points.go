@@ -38,8 +38,14 @@ func delaysOf(traces [][]Trace, setting, n int) [][]float64 {
 		out[c] = make([]float64, n)
 		d := make([]float64, len(seeds))
 		for level := range n {
+			changed := level == 0
 			for i := range at {
 				d[i] = at[i][level]
+				changed = changed || d[i] != at[i][level-1]
+			}
+			if !changed {
+				out[c][level] = out[c][level-1]
+				continue
 			}
 			out[c][level] = median(d)
 		}

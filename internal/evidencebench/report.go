@@ -81,6 +81,7 @@ func (o *Outcome) Write(w io.Writer) error {
 	for i := range o.Places {
 		o.place(&b, &o.Places[i])
 	}
+	o.elsewhere(&b)
 	o.firstDay(&b)
 	o.sensitivity(&b)
 	_, err := io.WriteString(w, b.String())
@@ -184,6 +185,75 @@ func (o *Outcome) claims(b *strings.Builder, p *Place, cs []Claim, name string) 
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s (%s) | %s | %s (%s) | %s | %s | %s |\n", c.Name, figure(c.Ours), oracle(c), figure(c.Equal[single].Single), single,
 			met(c.AtEqualPages(c.Equal[single].Single)), figure(c.Equal[own].Own), o.Words(c.Equal[own].OwnAt), met(c.AtEqualPages(c.Equal[own].Own)), fewest, tenth)
+	}
+	o.families(b, p, cs)
+}
+
+// families is the same by family, for groups of classes, and how many of the promises are met.
+func (o *Outcome) families(b *strings.Builder, p *Place, cs []Claim) {
+	b.WriteString("\nBy family: the least delay with so many false pages, and the fewest false pages at Tocsin's delay.\n\n| family |")
+	for _, c := range cs[len(Classes):] {
+		name, _, _ := strings.Cut(c.Name, ":")
+		fmt.Fprintf(b, " %s: delay | false pages |", name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", 2*int(groups)) + "\n| **Tocsin** |")
+	for _, c := range cs[len(Classes):] {
+		fmt.Fprintf(b, " %s | %s |", figure(c.Ours), rate(c.OursAt.False))
+	}
+	for f := range Tocsin {
+		fmt.Fprintf(b, "\n| %s |", f)
+		for _, c := range cs[len(Classes):] {
+			fewest := "none is as fast"
+			if s := c.Equal[f].Same; s != nil {
+				fewest = rate(s.False)
+			}
+			fmt.Fprintf(b, " %s | %s |", figure(c.Equal[f].Own), fewest)
+		}
+	}
+	single, own, tenth := Met(cs[:len(Classes)], p.World.Months)
+	fmt.Fprintf(b, "\n\nOf the %d classes the promise at equal pages is met in %d against one setting and in %d against a setting for each; at equal delay in %d.\n", len(Classes), single, own, tenth)
+}
+
+// Met counts the promises that are kept against the best rival: at equal pages with one setting, with one for each row, and at equal delay.
+func Met(cs []Claim, months float64) (single, own, tenth int) {
+	for i := range cs {
+		c := &cs[i]
+		if c.AtEqualPages(c.Equal[c.Best(true)].Single) {
+			single++
+		}
+		if c.AtEqualPages(c.Equal[c.Best(false)].Own) {
+			own++
+		}
+		if f := c.Fewest(); f == Tocsin || c.AtEqualDelay(&c.Equal[f], months) {
+			tenth++
+		}
+	}
+	return single, own, tenth
+}
+
+// elsewhere takes the settings that are best in the first world to the others.
+func (o *Outcome) elsewhere(b *strings.Builder) {
+	if len(o.Places) < 2 {
+		return
+	}
+	fmt.Fprintf(b, "\n### Settings taken elsewhere\n\nFalse pages in 30 days of the settings that are best in the %s world.\n\n| setting |", o.Places[0].World.Kind.Name)
+	for i := range o.Places {
+		fmt.Fprintf(b, " %s |", o.Places[i].World.Kind.Name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(o.Places)) + "\n")
+	line := func(name string, setting, level int) {
+		fmt.Fprintf(b, "| %s |", name)
+		for i := range o.Places {
+			w := o.Places[i].World
+			fmt.Fprintf(b, " %s |", rate(float64(w.All[setting][level])/w.Months))
+		}
+		b.WriteString("\n")
+	}
+	line("**Tocsin as shipped**", o.g.shipped(), evidenceLevels.zero())
+	for f := range Tocsin {
+		if x := o.Places[0].Claims[0].Equal[f].SingleAt; x != nil && x.Mean[Sudden] < hour {
+			line(f.String()+": "+o.Words(x), x.Setting, x.Level)
+		}
 	}
 }
 
