@@ -46,6 +46,9 @@ bench-evidence: ## measure the evidence rule against its rivals, bin/evidence.ht
 promrules: ## build bin/promrules, Prometheus' rules engine and TSDB in one program, for bench-detect
 	cd internal/tools/promrules && CGO_ENABLED=0 go build -mod=readonly -o ../../../bin/ .
 
+bench-quiet: ## play quiet months to the whole detector by rules with a budget and count the pages; half an hour; ARGS="-seeds 4 -days 7"
+	@go run ./internal/evidencebench/runwhole $(ARGS)
+
 bench-detect: build promrules ## measure the detector's ticks beside Prometheus on the same series; ARGS="-n 20000 -runs 1"
 	go build -o bin/ ./internal/benchdetect
 	@bin/benchdetect $(ARGS)
@@ -57,4 +60,4 @@ chaos: build ## strike ingest with faults and count what is stored; ARGS="-seed 
 clean: ## remove what build, test and bench made in this checkout
 	rm -rf bin
 
-.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence promrules bench-detect chaos clean
+.PHONY: help build demo test test-kafka fuzz lint bench senders bench-ingest bench-evidence bench-quiet promrules bench-detect chaos clean
