@@ -56,7 +56,7 @@ func (b *bench) run(ctx context.Context) error {
 
 // sides are what is measured, in order.
 func (b *bench) sides() (out []string) {
-	names := []string{roleTick, roleRestart, roleStored}
+	names := []string{roleTick, roleRestart, roleStored, sideShipped}
 	for _, v := range variants {
 		names = append(names, v.name)
 	}
@@ -74,6 +74,9 @@ func (b *bench) one(ctx context.Context, side, checkpoint string) (r result, err
 		c.Profile = b.profile + "-" + side
 	}
 	switch side {
+	case sideShipped:
+		c.Ticks, c.Shipped, c.Checkpoint = b.ticks, true, ""
+		return call(ctx, roleTick, c)
 	case roleTick:
 		c.Ticks = b.ticks
 		return call(ctx, side, c)

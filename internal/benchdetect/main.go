@@ -26,6 +26,7 @@ const (
 	roleRestart = "restart"
 	rolePrepare = "prepare"
 	roleStored  = "stored"
+	sideShipped = "shipped" // roleTick with the rules that Tocsin ships, which Prometheus cannot say
 )
 
 func main() {
@@ -48,7 +49,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&b.ticks, "ticks", 30, "measured ticks of Tocsin, best a multiple of 6: once a minute it tidies up")
 	flag.IntVar(&b.promTicks, "prometheus-ticks", 6, "measured ticks of Prometheus, as long as one takes")
 	flag.IntVar(&b.runs, "runs", 3, "runs of each, of which the median counts")
-	flag.StringVar(&b.only, "only", "", "some only, by comma: tocsin, restart, stored (needs tocsin, too), same, lean, recorded, offset")
+	flag.StringVar(&b.only, "only", "", "some only, by comma: tocsin, shipped, restart, stored (both need tocsin, too), same, lean, recorded, offset")
 	flag.StringVar(&b.prometheus, "prometheus", "bin/promrules", "the program promrules")
 	flag.StringVar(&b.engine, "chlocal", "bin/chlocal", "the program chlocal")
 	flag.IntVar(&b.concurrency, "concurrency", 0, "rules that Prometheus may evaluate at once; 0 is its default, one after another")

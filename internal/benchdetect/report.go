@@ -65,7 +65,7 @@ func (b *bench) tables(w io.Writer, all map[string][]result) {
 			return
 		}
 		ratio, takes, judges := "", "in the same pass", ""
-		if side != roleTick {
+		if side != roleTick && side != sideShipped {
 			takes, judges = seconds(of(rs, func(r *result) float64 { return mean(r.AppendCPU) })), seconds(of(rs, func(r *result) float64 { return mean(r.CPU) }))
 			if own > 0 {
 				ratio = fmt.Sprintf("**%.1f**", of(rs, tickCPU)/own)
@@ -76,6 +76,7 @@ func (b *bench) tables(w io.Writer, all map[string][]result) {
 			seconds(of(rs, func(r *result) float64 { return mean(r.Wall) + mean(r.AppendWall) })), ratio, len(rs), len(rs[0].CPU), of(rs, func(r *result) float64 { return r.Load }))
 	}
 	row("**Tocsin**", roleTick)
+	row("Tocsin, with the rules that it ships", sideShipped)
 	for _, v := range variants {
 		row("Prometheus, "+v.name, v.name)
 	}
@@ -105,13 +106,14 @@ func (b *bench) memory(w io.Writer, all map[string][]result) {
 			return
 		}
 		ratio := ""
-		if side != roleTick && own > 0 {
+		if side != roleTick && side != sideShipped && own > 0 {
 			ratio = fmt.Sprintf("%.1f", of(rs, reach)/own)
 		}
 		fmt.Fprintf(w, "| %s | %.0f | %.1f | %.0f | %.0f | %d | %s |\n", name, of(rs, reach)/1e6, of(rs, reach)/1e3/float64(b.slices),
 			of(rs, func(r *result) float64 { return float64(r.RSS) })/1e6, of(rs, func(r *result) float64 { return float64(r.Peak) })/1e6, rs[0].Series, ratio)
 	}
 	row("**Tocsin**", roleTick)
+	row("Tocsin, with the rules that it ships", sideShipped)
 	for _, v := range variants {
 		row("Prometheus, "+v.name, v.name)
 	}
@@ -137,8 +139,16 @@ func restarts(w io.Writer, all map[string][]result) {
 	if len(db) > 0 {
 		fmt.Fprintf(w, "| **with ClickHouse, to the first tick stored**, nothing to repeat | **%s** | %s |\n", stored(func(r *result) float64 { return r.Restart.First }), stored(func(r *result) float64 { return r.Restart.FirstCPU }))
 		fmt.Fprintf(w, "| the same with %d ticks to repeat | %s | %s |\n", replayed, stored(func(r *result) float64 { return r.Restart.Replay }), stored(func(r *result) float64 { return r.Restart.ReplayCPU }))
-		fmt.Fprintf(w, "\nTo get a tick's rows from ClickHouse takes %s s of processor time in Tocsin and %s s in ClickHouse beside the tick itself; what stands in its place in Prometheus, scraping, is not measured.\n",
-			stored(func(r *result) float64 { return r.Claim.CPU }), stored(func(r *result) float64 { return r.Claim.Database }))
+		read, database := of(db, func(r *result) float64 { return r.Claim.CPU }), of(db, func(r *result) float64 { return r.Claim.Database })
+		whole := of(ts, tickCPU) + read + database
+		fmt.Fprintf(w, "\nTo get a tick's rows from ClickHouse takes %s s of processor time in Tocsin and %s s in ClickHouse beside the tick itself, %s s together; what stands in its place in Prometheus, scraping, is not measured.",
+			seconds(read), seconds(database), seconds(whole))
+		for _, v := range variants {
+			if ps := all[v.name]; len(ps) > 0 {
+				fmt.Fprintf(w, " Prometheus, %s: %.1f times that.", v.name, of(ps, tickCPU)/whole)
+			}
+		}
+		fmt.Fprintln(w)
 	}
 	for _, v := range variants {
 		if ps := all[v.name]; len(ps) > 0 && ps[0].Restart != nil {

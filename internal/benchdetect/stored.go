@@ -17,6 +17,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/signal"
+	shipped "github.com/tocsin-project/tocsin/rules"
 )
 
 // grace is how long after a bucket's end the loop waits for rows of it; the made-up partition is as far ahead.
@@ -91,7 +92,7 @@ func runPrepare(ctx context.Context, c config) (r result, err error) {
 	if err != nil {
 		return r, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	set, err := rules()
+	set, err := rules(c)
 	if err != nil {
 		return r, err
 	}
@@ -175,7 +176,7 @@ func runStored(ctx context.Context, c config) (r result, err error) {
 		return r, err
 	}
 	defer db.Close()
-	set, err := rules()
+	set, err := rules(c)
 	if err != nil {
 		return r, err
 	}
@@ -200,9 +201,13 @@ func runStored(ctx context.Context, c config) (r result, err error) {
 	return r, nil
 }
 
-// rules are the bench's, as Tocsin reads them.
-func rules() (*rule.Set, error) {
-	set, err := rule.FromFiles(map[string]string{"bench.yaml": tocsinRules()})
+// rules are the bench's, as Tocsin reads them, or those that Tocsin ships.
+func rules(c config) (set *rule.Set, err error) {
+	if c.Shipped {
+		set, err = rule.LoadFS(shipped.FS, ".")
+	} else {
+		set, err = rule.FromFiles(map[string]string{"bench.yaml": tocsinRules()})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}

@@ -20,6 +20,7 @@ type config struct {
 	Checkpoint          string    // file to write or to read, "" for none
 	Started             time.Time // when the parent started it
 	Profile             string
+	Shipped             bool // evaluate the rules that Tocsin ships instead of the bench's
 
 	// With a database:
 	ClickHouse, Database string
@@ -70,7 +71,7 @@ func runTicks(c config) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	set, err := rules()
+	set, err := rules(c)
 	if err != nil {
 		return r, err
 	}
@@ -180,7 +181,7 @@ func runRestart(c config) (r result, err error) {
 	if err != nil {
 		return r, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	set, err := rules()
+	set, err := rules(c)
 	if err != nil {
 		return r, err
 	}
