@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/backtest/explain"
@@ -17,6 +18,9 @@ type History interface {
 	// First is the tick of number 1, if it is stored. It takes in what there is and ends where ingest had come to; those after it go
 	// back to the oldest of that, so by time it is not the first.
 	First(ctx context.Context) (first detect.Tick, ok bool, err error)
+	// Claimed lists, in order, the ticks that were claimed after from on the ingest clock and ended by to, and the first of all if it was
+	// claimed after from. What happened between from and to is in their inputs: nothing comes before it happens.
+	Claimed(ctx context.Context, from, to time.Time) ([]detect.Tick, error)
 	// Next is when the first tick after from ended, if one did by to; else it is zero.
 	Next(ctx context.Context, from, to time.Time) (time.Time, error)
 	// Inputs reads what ticks of consecutive numbers were given, of the named streams or of all.
@@ -36,6 +40,9 @@ const historyChunk = time.Hour
 
 // lateness is for how long after a symptom rows about the time before it are still looked for.
 const lateness = 30 * time.Minute
+
+// pastTicks is how many ticks' inputs are held at once.
+const pastTicks = 360
 
 // Past reads from history what explains a symptom.
 func Past(ctx context.Context, h History, s explain.Symptom) (*explain.Past, error) {
@@ -58,22 +65,13 @@ func Past(ctx context.Context, h History, s explain.Symptom) (*explain.Past, err
 		}
 		return nil
 	}
-	first, ok, err := h.First(ctx)
-	if err != nil {
-		return nil, err
-	}
 	read := func(from, to time.Time, of ...signal.Stream) error {
-		if ok && first.To.After(to) { // it may hold rows of any time before
-			if err := add([]detect.Tick{first}, of); err != nil {
-				return err
-			}
+		ticks, err := h.Claimed(ctx, from, to)
+		if err != nil {
+			return err
 		}
-		for ; from.Before(to); from = from.Add(historyChunk) {
-			ticks, err := h.Ticks(ctx, from, minTime(to, from.Add(historyChunk)))
-			if err != nil {
-				return err
-			}
-			if err := add(ticks, of); err != nil {
+		for some := range slices.Chunk(ticks, pastTicks) {
+			if err := add(some, of); err != nil {
 				return err
 			}
 		}

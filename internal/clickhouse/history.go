@@ -30,6 +30,16 @@ func (h *History) Ticks(ctx context.Context, from, to time.Time) ([]detect.Tick,
 	return ticks, nil
 }
 
+// Claimed lists, in order, the ticks that were claimed after from on the ingest clock and ended by to, and the first of all if it
+// was claimed after from.
+func (h *History) Claimed(ctx context.Context, from, to time.Time) ([]detect.Tick, error) {
+	ticks, _, err := h.t.readTicks(ctx, "ticks_claimed.sql", 0, ch.Named("from", toDB(from).UnixMilli()), ch.Named("to", toDB(to).UnixMilli()))
+	if err != nil {
+		return nil, fmt.Errorf("list ticks: %w", err)
+	}
+	return ticks, nil
+}
+
 // First is the tick of number 1, if it is stored.
 func (h *History) First(ctx context.Context) (detect.Tick, bool, error) {
 	ticks, _, err := h.t.readTicks(ctx, "tick.sql", 1)
