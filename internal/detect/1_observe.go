@@ -52,12 +52,18 @@ func insertSorted[T any](have, more []T, order func(a, b *T) int) []T {
 	if len(more) == 0 {
 		return have
 	}
-	byValue := func(a, b T) int { return order(&a, &b) }
-	sorted := slices.IsSortedFunc(more, byValue) && (len(have) == 0 || order(&have[len(have)-1], &more[0]) <= 0)
-	have = append(have, more...)
-	if !sorted {
-		slices.SortStableFunc(have, byValue)
+	sorted := len(have) == 0 || order(&have[len(have)-1], &more[0]) <= 0
+	for i := 1; i < len(more) && sorted; i++ {
+		sorted = order(&more[i-1], &more[i]) <= 0
 	}
+	switch {
+	case sorted && len(have) == 0:
+		return slices.Clip(more) // the caller's rows are not changed, and appending copies them
+	case sorted:
+		return append(have, more...)
+	}
+	have = append(slices.Clip(have), more...)
+	slices.SortStableFunc(have, func(a, b T) int { return order(&a, &b) })
 	return have
 }
 
@@ -87,13 +93,15 @@ func (p *pending) oldest() (int64, bool) {
 
 func (d *Detector) observe(t int64) {
 	p, now := &d.pending, timeOf(t)
+	d.routes.begin()
 	n := 0
 	for ; n < len(p.Cells) && bucketOf(p.Cells[n].Bucket) < t; n++ {
 		d.observeCell(&p.Cells[n], t)
 	}
-	if n > 0 {
-		p.Cells = p.Cells[n:]
+	if p.Cells = p.Cells[n:]; len(p.Cells) == 0 {
+		p.Cells = nil // a tick's rows need not be kept until the next
 	}
+	d.tally.service = ""
 	for n = 0; n < len(p.Gauges) && p.Gauges[n].Time.Before(now); n++ {
 		d.observeGauge(&p.Gauges[n])
 	}
@@ -124,29 +132,25 @@ func (d *Detector) observe(t int64) {
 }
 
 func (d *Detector) observeCell(c *signal.Cell, t int64) {
-	b := bucketOf(c.Bucket)
-	area := func() string { return d.cat.AreaOf(c.Key.Service) }
-	s := d.paths.get(signal.Key{Path: c.Key.Path}, area)
-	s.add(b, c, d.bounds, true)
-	s.addLeaf(b, c)
+	b, x := bucketOf(c.Bucket), &d.tally
+	x.read(c, d.plan.above)
+	r := d.routes.of(d, &c.Key)
+	r.last = b
+	s := r.path
+	s.add(b, x, &d.plan)
+	s.meet(b, x.accounts)
+	r.leaf = s.addLeaf(b, c, r.leaf)
 	d.prove(s, c, t)
-	for _, r := range d.rules {
-		if x, ok := r.recall.(counter); ok {
-			x.count(s, b, c)
-		}
+	for _, m := range d.counters {
+		m.count(s, b, c)
 	}
-	if c.Key.Attributes != "" {
-		for i, names := range d.slices {
-			if k, ok := narrow(c.Key, names); ok {
-				s := d.slice.get(k, area)
-				s.set = i
-				s.add(b, c, d.bounds, false)
-				d.prove(s, c, t)
-			}
-		}
+	for _, s := range r.slices {
+		s.add(b, x, &d.plan)
+		d.prove(s, c, t)
 	}
-	if b > d.known[c.Key.Service] {
-		d.known[c.Key.Service] = b
+	if x.service != c.Key.Service || x.seen < b {
+		x.service, x.seen = c.Key.Service, max(b, d.known[c.Key.Service])
+		d.known[x.service] = x.seen
 	}
 }
 
@@ -216,6 +220,7 @@ func (d *Detector) tidy(t int64) {
 	maps.DeleteFunc(d.known, func(_ string, last int64) bool { return last < t-goneAfter })
 	if t%keepBuckets == 0 {
 		d.forget()
+		d.routes.forget(t)
 	}
 	for _, a := range d.desk {
 		a.learn(now)
@@ -229,6 +234,8 @@ func (t *table) drop(before int64, gone func(*series)) {
 	t.order = slices.DeleteFunc(t.order, func(s *series) bool {
 		old := s.last < before
 		if old {
+			s.gone = true
+			t.version++
 			delete(t.by, s.key)
 			gone(s)
 		}

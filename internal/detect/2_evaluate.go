@@ -62,9 +62,12 @@ func (d *Detector) evaluate(t int64) {
 }
 
 func (d *Detector) evaluateRule(r *compiled, t int64) {
-	judged := map[incident.FindingKey]bool{}
 	var verdicts []verdict
 	r.eval(d, r, t, func(v verdict) { verdicts = append(verdicts, v) })
+	if len(verdicts) == 0 && len(r.active) == 0 {
+		return
+	}
+	judged := map[incident.FindingKey]bool{}
 	for _, v := range r.within(d, verdicts, t) {
 		judged[v.key] = true
 		d.judge(r, v, t)

@@ -27,6 +27,7 @@ type compiled struct {
 	recall   recall     // of a kind that remembers more than windows hold
 
 	active map[incident.FindingKey]*finding
+	found  []*series // that it may find abnormal at this step; see sift
 }
 
 // evaluator judges one kind of rule. It yields a verdict for each key that is abnormal, and for each key with a finding
@@ -96,7 +97,12 @@ func (d *Detector) compile() {
 		if b := newBank(c); b != nil {
 			d.banks = append(d.banks, b)
 		}
+		if m, ok := c.recall.(*tries); ok {
+			m.place = len(d.counters)
+			d.counters = append(d.counters, m)
+		}
 	}
+	d.survey()
 }
 
 // attributeSets are the sets of names under which slices have to be counted: those of `match`, or those with one more.

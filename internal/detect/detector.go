@@ -34,19 +34,23 @@ func (c *Config) setDefaults() {
 // Detector is the pure heart of the loop: a function from the past and a tick's inputs to conclusions. It does no input
 // or output and reads no clock. It is owned by one goroutine.
 type Detector struct {
-	cfg    Config
-	cat    *catalogue.Catalogue
-	rules  []*compiled
-	bounds []latencyBound
-	slices [][]string        // sets of attribute names whose single values are judged
-	banks  []*bank           // of the rules that judge by evidence
-	units  map[subject]*unit // what evidence is put together for; nil if no rule asks
+	cfg      Config
+	cat      *catalogue.Catalogue
+	rules    []*compiled
+	bounds   []latencyBound
+	slices   [][]string        // sets of attribute names whose single values are judged
+	banks    []*bank           // of the rules that judge by evidence
+	units    map[subject]*unit // what evidence is put together for; nil if no rule asks
+	plan     plan              // of what is asked of each series
+	counters []counter         // memories that every cell of a path concerns
 
 	at      int64 // the last evaluated step, in buckets since 1970; 0 before the first tick
 	began   int64 // the first one
 	pending pending
 	paths   table
 	slice   table // slices that rules name
+	routes  routes
+	ranked  int // the version of the tables by which series are numbered
 	gauges  []*gauge
 	byGauge map[gaugeKey]*gauge
 	desk    map[string]*area
@@ -61,14 +65,16 @@ type Detector struct {
 	// Within one step:
 	out   *Outputs
 	tick  Tick
+	tally tally
 	fired []*finding // began to fire in this step
 	hops  map[string]map[string]int
 }
 
 // table holds series by key, and in order of key.
 type table struct {
-	by    map[signal.Key]*series
-	order []*series
+	by      map[signal.Key]*series
+	order   []*series
+	version int // changes with the order
 }
 
 func (t *table) get(k signal.Key, area func() string) *series {
@@ -87,6 +93,7 @@ func (t *table) insert(s *series) {
 	t.by[s.key] = s
 	i, _ := slices.BinarySearchFunc(t.order, s.key, func(s *series, k signal.Key) int { return s.key.Compare(k) })
 	t.order = slices.Insert(t.order, i, s)
+	t.version++
 }
 
 // New makes a detector that knows nothing yet.
@@ -148,6 +155,7 @@ func (d *Detector) step(t int64) {
 		d.observe,   // rows into windows
 		d.listen,    // silence of customers into evidence
 		d.spread,    // who has new evidence
+		d.sift,      // who can be abnormal at all
 		d.evaluate,  // windows against rules: findings
 		d.missed,    // and those that fired before this detector began
 		d.correlate, // findings into incidents

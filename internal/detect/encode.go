@@ -2,7 +2,6 @@ package detect
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,19 +9,15 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
-// Series are most of a snapshot: their points are numbers, mostly small, so they are written as variable-length
-// integers, each bucket as its distance from the one before.
+// Series are most of a snapshot. Their rings are written as they are, column by column: that is fast both ways, and what is small
+// or zero the compression takes out.
 
-type seriesJSON struct {
-	Key  signal.Key
-	Data []byte
-}
-
-// MarshalJSON writes the key in words and the rest as packed numbers.
-func (s series) MarshalJSON() ([]byte, error) {
-	var w packer
+// series writes one.
+func (w *packer) series(s *series) {
+	w.key(s.key)
 	w.int(s.last)
 	w.float(s.spacing)
+	w.int(s.quietFrom)
 	w.int(s.quietTo)
 	w.int(s.usualTo)
 	for _, v := range s.usual {
@@ -33,22 +28,20 @@ func (s series) MarshalJSON() ([]byte, error) {
 	for _, v := range s.usualSlow {
 		w.float(v)
 	}
-	w.uint(uint64(len(s.points)))
-	last := int64(0)
-	for i := range s.points {
-		p := &s.points[i]
-		w.int(p.bucket - last)
-		last = p.bucket
-		for _, n := range p.outcomes {
-			w.uint(n)
-		}
-		w.uint(p.timed)
-		w.uint(uint64(len(p.slow)))
-		for _, n := range p.slow {
-			w.uint(n)
-		}
-		w.uint(uint64(len(p.accounts)))
-		for _, h := range p.accounts {
+	w.uint(uint64(len(s.cols)))
+	for _, c := range s.cols {
+		w.b = append(w.b, c.width)
+	}
+	w.bool(s.timed)
+	for _, v := range s.present {
+		w.fixed(v)
+	}
+	w.b = append(w.b, s.data...)
+	w.uint(uint64(len(s.accounts)))
+	for _, x := range s.accounts {
+		w.int(x.bucket)
+		w.uint(uint64(len(x.sketch)))
+		for _, h := range x.sketch {
 			w.fixed(h)
 		}
 	}
@@ -62,18 +55,12 @@ func (s series) MarshalJSON() ([]byte, error) {
 			w.uint(m.failures)
 		}
 	}
-	w.int(s.quietFrom)
-	return json.Marshal(seriesJSON{s.key, w.b})
+	w.bool(s.leafOverflow)
 }
 
-// UnmarshalJSON is the reverse. Numbers that do not fit are an error, never a panic: a snapshot comes from outside.
-func (s *series) UnmarshalJSON(b []byte) error {
-	var j seriesJSON
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	r := unpacker{b: j.Data}
-	*s = series{key: j.Key, last: r.int(), spacing: r.float(), quietTo: r.int(), usualTo: r.int()}
+// series reads one, into a ring of so many columns. Numbers that do not fit are an error, never a panic: a snapshot comes from outside.
+func (r *unpacker) series(columns int) *series {
+	s := &series{key: r.key(), last: r.int(), spacing: r.float(), quietFrom: r.int(), quietTo: r.int(), usualTo: r.int()}
 	for i := range s.usual {
 		s.usual[i] = r.float()
 	}
@@ -81,24 +68,32 @@ func (s *series) UnmarshalJSON(b []byte) error {
 	for range r.len() {
 		s.usualSlow = append(s.usualSlow, r.float())
 	}
-	last := int64(0)
-	for range r.len() {
-		p := point{bucket: last + r.int()}
-		last = p.bucket
-		for o := range p.outcomes {
-			p.outcomes[o] = r.uint()
-		}
-		p.timed = r.uint()
-		for range r.len() {
-			p.slow = append(p.slow, r.uint())
-		}
-		p.slowBefore = make([]uint64, len(p.slow))
-		for range r.len() {
-			p.accounts = append(p.accounts, r.fixed())
-		}
-		s.points = append(s.points, p)
+	widths := r.bytes(r.len())
+	if len(widths) != 0 && len(widths) != columns {
+		r.fail(fmt.Errorf("a ring of %d columns", len(widths)))
+		return s
 	}
-	s.accumulate(0)
+	for _, w := range widths {
+		if w > 8 || w&(w-1) != 0 {
+			r.fail(fmt.Errorf("a column that is %d bytes wide", w))
+			return s
+		}
+	}
+	s.timed = r.bool()
+	for i := range s.present {
+		s.present[i] = r.fixed()
+	}
+	if len(widths) > 0 {
+		s.lay(func(c int) uint8 { return widths[c] }, columns)
+		copy(s.data, r.bytes(len(s.data)))
+	}
+	for range r.len() {
+		x := accounted{bucket: r.int()}
+		for range r.len() {
+			x.sketch = append(x.sketch, r.fixed())
+		}
+		s.accounts = append(s.accounts, x)
+	}
 	for range r.len() {
 		l := &leaf{attributes: signal.Attributes(r.text())}
 		for range r.len() {
@@ -106,13 +101,10 @@ func (s *series) UnmarshalJSON(b []byte) error {
 		}
 		s.leaves = append(s.leaves, l)
 	}
-	if len(r.b) > 0 { // one that was written before this was kept has all up to quietTo
-		s.quietFrom = r.int()
-	}
-	if r.err != nil {
-		return fmt.Errorf("series %s: %w", j.Key.Path, r.err)
-	}
-	return nil
+	s.leafOverflow = r.bool()
+	s.troubled = s.last // to be on the safe side
+	s.hour = s.total(s.last+1-keepBuckets, s.last+1)
+	return s
 }
 
 type packer struct{ b []byte }
@@ -122,6 +114,14 @@ func (w *packer) uint(v uint64)   { w.b = binary.AppendUvarint(w.b, v) }
 func (w *packer) fixed(v uint64)  { w.b = binary.LittleEndian.AppendUint64(w.b, v) }
 func (w *packer) float(v float64) { w.fixed(math.Float64bits(v)) }
 func (w *packer) text(s string)   { w.uint(uint64(len(s))); w.b = append(w.b, s...) }
+func (w *packer) blob(b []byte)   { w.uint(uint64(len(b))); w.b = append(w.b, b...) }
+func (w *packer) bool(v bool) {
+	if v {
+		w.b = append(w.b, 1)
+	} else {
+		w.b = append(w.b, 0)
+	}
+}
 
 var errShort = errors.New("the packed numbers end too early")
 
@@ -142,7 +142,7 @@ func (r *unpacker) uint() uint64 {
 
 func (r *unpacker) took(v uint64, n int) uint64 {
 	if n <= 0 {
-		r.err, r.b = errShort, nil
+		r.fail(errShort)
 		return 0
 	}
 	r.b = r.b[n:]
@@ -151,7 +151,7 @@ func (r *unpacker) took(v uint64, n int) uint64 {
 
 func (r *unpacker) fixed() uint64 {
 	if len(r.b) < 8 {
-		r.err, r.b = errShort, nil
+		r.fail(errShort)
 		return 0
 	}
 	v := binary.LittleEndian.Uint64(r.b)
@@ -165,15 +165,33 @@ func (r *unpacker) float() float64 { return math.Float64frombits(r.fixed()) }
 func (r *unpacker) len() int {
 	n := r.uint()
 	if n > uint64(len(r.b)) {
-		r.err, r.b = errShort, nil
+		r.fail(errShort)
 		return 0
 	}
 	return int(n)
 }
 
-func (r *unpacker) text() string {
-	n := r.len()
-	s := string(r.b[:n])
+func (r *unpacker) text() string { return string(r.blob()) }
+func (r *unpacker) blob() []byte { return r.bytes(r.len()) }
+
+func (r *unpacker) bool() bool {
+	b := r.bytes(1)
+	return len(b) == 1 && b[0] == 1
+}
+
+func (r *unpacker) bytes(n int) []byte {
+	if n > len(r.b) {
+		r.fail(errShort)
+		return nil
+	}
+	b := r.b[:n]
 	r.b = r.b[n:]
-	return s
+	return b
+}
+
+func (r *unpacker) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.b = nil
 }

@@ -31,6 +31,9 @@ const telemetryResource = "telemetry/requests"
 // presences are what one rule of kind absence knows of its services or paths.
 type presences struct {
 	by map[signal.Path]*presence
+	// All that are judged, as of a version of the table of paths.
+	all  []quietOne
+	asOf int
 }
 
 // presence is how much traffic one service or path has, by hour, and how long its pauses are.
@@ -41,6 +44,15 @@ type presence struct {
 	hour  int64   // hours before this one are known
 	born  int64
 	hours [presenceHours]float32 // requests, by hour; negative where not known
+	core1 remembered             // see core
+	most1 remembered             // see most
+}
+
+// remembered is what was worked out for one hour, as long as no other hour becomes known.
+type remembered struct {
+	hour, asOf int64
+	v          float64
+	known      bool
 }
 
 // quietOne is a key with what is expected of it.
@@ -62,10 +74,12 @@ func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		return
 	}
 	least := buckets(p.SilentFor.Std())
-	var keys []quietOne
+	var keys []*quietOne
 	busy, silent := 0, 0
-	for _, k := range ps.gather(d, p) {
-		k.p.see(k.members, t)
+	all := ps.gather(d, p)
+	for i := range all {
+		k := &all[i]
+		k.p.see(k.members, t, true)
 		if t-k.p.last > buckets(usualAfter) || k.p.last-k.p.born < bucketsAnHour {
 			continue // that it is silent is how it is, or nothing is known of its pauses yet
 		}
@@ -78,9 +92,9 @@ func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		}
 		keys = append(keys, k)
 	}
-	all := silent >= silentMany && float64(silent) > silentPart*float64(busy)
-	ps.yieldAll(r, all, silent, busy, t, yield)
-	if all {
+	nearlyAll := silent >= silentMany && float64(silent) > silentPart*float64(busy)
+	ps.yieldAll(r, nearlyAll, silent, busy, t, yield)
+	if nearlyAll {
 		return // what was found before is unknown now
 	}
 	for _, k := range keys {
@@ -90,6 +104,9 @@ func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 			need *= youngFactor
 		}
 		abnormal := gap >= least && float64(gap) >= 2*k.p.gap && k.expected >= need
+		if !abnormal && len(r.active) == 0 {
+			continue
+		}
 		key := incident.FindingKey{Rule: r.Alert, Service: k.path.Service}
 		if p.Per == "path" {
 			key = pathKey(r.Alert, signal.Key{Path: k.path})
@@ -99,7 +116,7 @@ func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		}
 		yield(verdict{
 			key: key, abnormal: abnormal, value: spanOf(gap).Seconds(), stream: signal.Requests,
-			explain: func() string { return explainAbsence(&key, &k, gap, abnormal) },
+			explain: func() string { return explainAbsence(&key, k, gap, abnormal) },
 		})
 	}
 }
@@ -133,7 +150,14 @@ func explainAbsence(key *incident.FindingKey, k *quietOne, gap int64, abnormal b
 }
 
 // gather unites the series of each key, in order.
-func (ps *presences) gather(d *Detector, p *rule.Absence) (out []quietOne) {
+func (ps *presences) gather(d *Detector, p *rule.Absence) []quietOne {
+	if ps.all == nil || ps.asOf != d.paths.version {
+		ps.all, ps.asOf = ps.unite(d, p), d.paths.version
+	}
+	return ps.all
+}
+
+func (ps *presences) unite(d *Detector, p *rule.Absence) (out []quietOne) {
 	for _, s := range d.paths.order {
 		if !p.Match.Matches(s.key.Path, s.area) {
 			continue
@@ -169,7 +193,8 @@ func (ps *presences) present(path signal.Path) *presence {
 }
 
 // see takes in what came since the last evaluation.
-func (p *presence) see(members []*series, t int64) {
+// Without rate nobody asks how much traffic there is now.
+func (p *presence) see(members []*series, t int64, rate bool) {
 	last := p.last
 	for _, s := range members {
 		last = max(last, s.last)
@@ -181,10 +206,14 @@ func (p *presence) see(members []*series, t int64) {
 	if gap := float64(last - p.last); gap > p.gap && gap < float64(bucketsAnHour) {
 		p.gap = gap
 	}
-	if last > p.last || p.rate == 0 {
+	if rate && (last > p.last || p.rate == 0) {
 		p.rate = 0
 		for _, s := range members {
-			p.rate += float64(s.total(last+1-bucketsAnHour, last+1)) / float64(min(bucketsAnHour, last+1-p.born))
+			n := s.hour
+			if s.last != last {
+				n = s.total(last+1-bucketsAnHour, last+1)
+			}
+			p.rate += float64(n) / float64(min(bucketsAnHour, last+1-p.born))
 		}
 	}
 	p.last = last
@@ -240,12 +269,16 @@ func (p *presence) expect(t int64) (since, rate float64, young bool) {
 // core is what an hour can be counted on to have: no more than the hours beside it. When in its first and last hour a service
 // has traffic nobody knows, and what comes once a night, or ends at five past six, is not silent for the rest of the hour.
 func (p *presence) core(hour int64) (v float64, known bool) {
+	if r := &p.core1; r.hour == hour && r.asOf == p.hour {
+		return r.v, r.known
+	}
 	v = math.Inf(1)
 	for h := hour - 1; h <= hour+1; h++ {
 		if u, ok := p.usual(h); ok {
 			v, known = min(v, u), true
 		}
 	}
+	p.core1 = remembered{hour, p.hour, v, known}
 	return v, known
 }
 
@@ -268,11 +301,15 @@ func (p *presence) usual(hour int64) (v float64, known bool) {
 
 // most is the other end of that: it takes both weeks and days, since one quiet week makes no rule.
 func (p *presence) most(hour int64) (v float64, known bool) {
+	if r := &p.most1; r.hour == hour && r.asOf == p.hour {
+		return r.v, r.known
+	}
 	for _, back := range [][2]int64{{hoursAWeek, 2 * hoursAWeek}, {hoursADay, 2 * hoursADay}} {
 		if _, many, ok := p.range2(hour, back); ok {
 			v, known = max(v, many), true
 		}
 	}
+	p.most1 = remembered{hour, p.hour, v, known}
 	return v, known
 }
 
@@ -297,6 +334,7 @@ func (ps *presences) forget(d *Detector) {
 	for k := range ps.by {
 		if !alive[k] {
 			delete(ps.by, k)
+			ps.all = nil
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -22,7 +23,8 @@ const (
 // histories are what one burn-rate rule keeps of its paths beyond the hour of which all is kept. It is nil where no window asks for
 // more.
 type histories struct {
-	by map[signal.Key]*history
+	by     map[signal.Key]*history
+	hourly bool // some window is longer than the steps reach
 }
 
 // history are sums of requests and bad ones, by five minutes for six hours and by hours for three days. A place is told by its
@@ -30,38 +32,65 @@ type histories struct {
 type history struct {
 	step  int64
 	steps [burnSteps]tallied
-	hours [burnHours]tallied
+	hours []tallied // burnHours of them, or none where no window needs them
+	bads  uint64    // bad ones in all of them
+	known []settledSum
+}
+
+// settledSum is what the summed up part of a window was, and up to which step it is that.
+type settledSum struct {
+	window, until int64
+	n, bad        uint64
 }
 
 type tallied struct{ n, bad uint32 }
 
 func newHistories(rates []rule.BurnRate, objective rule.Share) recall {
+	longest := time.Duration(0)
 	for _, b := range rates {
-		if objective > 0 && b.Long > rule.MaxWindow {
-			return &histories{by: map[signal.Key]*history{}}
-		}
+		longest = max(longest, b.Long, b.Short)
 	}
-	return nil
+	if objective <= 0 || longest <= rule.MaxWindow {
+		return nil
+	}
+	return &histories{by: map[signal.Key]*history{}, hourly: buckets(longest) > burnSteps*burnBuckets}
 }
 
-// settle sums up the steps that are old enough.
-func (hs *histories) settle(s *series, t int64, sum func(from, to int64) (n, bad uint64)) *history {
-	h := hs.by[s.key]
+func (hs *histories) make(step int64) *history {
+	h := &history{step: step}
+	if hs.hourly {
+		h.hours = make([]tallied, burnHours)
+	}
+	return h
+}
+
+// settle sums up the steps that are old enough. h is what is kept of the series, if the caller knows.
+func (hs *histories) settle(s *series, t int64, h *history, sum func(from, to int64) (n, bad uint64)) *history {
+	if h == nil {
+		h = hs.by[s.key]
+	}
 	upTo := floorDiv(t-burnSettles, burnBuckets) - 1
 	if h == nil {
 		if len(hs.by) >= maxHistories {
 			return nil
 		}
-		h = &history{step: floorDiv(t-keepBuckets, burnBuckets)}
+		h = hs.make(floorDiv(t-keepBuckets, burnBuckets))
 		hs.by[s.key] = h
 	}
 	if h.step < upTo-burnHours*stepsAnHour {
-		*h = history{step: upTo - keepBuckets/burnBuckets} // all that was known is too old
+		clear(h.hours) // all that was known is too old
+		*h = history{step: upTo - keepBuckets/burnBuckets, hours: h.hours, known: h.known[:0]}
+	}
+	if h.step < upTo {
+		defer h.settled()
 	}
 	for h.step < upTo {
 		h.step++
 		n, bad := sum(h.step*burnBuckets, (h.step+1)*burnBuckets)
 		*h.at(h.step) = tallied{clip32(n), clip32(bad)}
+		if h.hours == nil {
+			continue
+		}
 		hour := h.hour(floorDiv(h.step, stepsAnHour))
 		if h.step%stepsAnHour == 0 {
 			*hour = tallied{}
@@ -76,11 +105,51 @@ func (h *history) hour(hour int64) *tallied { return &h.hours[((hour%burnHours)+
 
 func clip32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
+// settled notes what follows from the sums.
+func (h *history) settled() {
+	h.bads, h.known = 0, h.known[:0]
+	longest := h.hours
+	if longest == nil {
+		longest = h.steps[:]
+	}
+	for i := range longest {
+		h.bads += uint64(longest[i].bad)
+	}
+}
+
 // sum adds up the window that ends at t: the newest part as it is, before that by steps, and beyond six hours by whole hours, the
 // oldest of which may begin up to an hour early.
 func (h *history) sum(t, window int64, exact func(from, to int64) (n, bad uint64)) (n, bad uint64) {
-	from := t - window
-	n, bad = exact(max(from, (h.step+1)*burnBuckets), t)
+	n, bad = exact(max(t-window, (h.step+1)*burnBuckets), t)
+	sn, sbad := h.settledSum(t, window)
+	return n + sn, bad + sbad
+}
+
+// settledSum is the part of the window that ends at t which is summed up. It changes when a step or an hour leaves the window, and is
+// remembered until then.
+func (h *history) settledSum(t, window int64) (n, bad uint64) {
+	for i := range h.known {
+		k := &h.known[i]
+		if k.window == window {
+			if t > k.until || t < k.until-burnBuckets {
+				k.n, k.bad = h.sumSettled(t-window, window)
+				k.until = sameUntil(t-window) + window
+			}
+			return k.n, k.bad
+		}
+	}
+	n, bad = h.sumSettled(t-window, window)
+	h.known = append(h.known, settledSum{window, sameUntil(t-window) + window, n, bad})
+	return n, bad
+}
+
+// sameUntil is the last beginning of a window up to which as many steps and hours lie in it.
+func sameUntil(from int64) int64 {
+	const hour = stepsAnHour * burnBuckets
+	return min(-floorDiv(-from, burnBuckets)*burnBuckets, floorDiv(from, hour)*hour+hour-1)
+}
+
+func (h *history) sumSettled(from, window int64) (n, bad uint64) {
 	step := h.step
 	for ; step > h.step-burnSteps && step*burnBuckets >= from; step-- {
 		n, bad = n+uint64(h.at(step).n), bad+uint64(h.at(step).bad)
@@ -115,7 +184,7 @@ func (b *burns) assess(s *series, t int64) assessed {
 	exact := func(from, to int64) (n, bad uint64) { return b.sum(s, from, to) }
 	var h *history
 	if b.history != nil {
-		h = b.history.settle(s, t, exact)
+		h = b.history.settle(s, t, nil, exact)
 	}
 	within := func(w time.Duration) (n, bad uint64) {
 		if w > rule.MaxWindow && h != nil {
@@ -164,14 +233,15 @@ func (hs *histories) save() ([]byte, error) {
 	}
 	slices.SortFunc(keys, signal.Key.Compare)
 	w.uint(uint64(len(keys)))
+	w.bool(hs.hourly)
 	for _, k := range keys {
 		h := hs.by[k]
 		w.key(k)
 		w.int(h.step)
-		for _, ring := range [][]tallied{h.steps[:], h.hours[:]} {
+		for _, ring := range [][]tallied{h.steps[:], h.hours} {
 			for _, x := range ring {
-				w.uint(uint64(x.n))
-				w.uint(uint64(x.bad))
+				w.b = binary.LittleEndian.AppendUint32(w.b, x.n)
+				w.b = binary.LittleEndian.AppendUint32(w.b, x.bad)
 			}
 		}
 	}
@@ -180,15 +250,22 @@ func (hs *histories) save() ([]byte, error) {
 
 func (hs *histories) load(data []byte) error {
 	r := unpacker{b: data}
-	for range r.len() {
-		h := &history{}
+	n, hourly := r.len(), r.bool()
+	for range n {
 		k := r.key()
-		h.step = r.int()
-		for _, ring := range [][]tallied{h.steps[:], h.hours[:]} {
-			for i := range ring {
-				ring[i] = tallied{clip32(r.uint()), clip32(r.uint())}
+		h := (&histories{hourly: hourly}).make(r.int())
+		for _, ring := range [][]tallied{h.steps[:], h.hours} {
+			b := r.bytes(8 * len(ring))
+			for i := 0; i < len(ring) && r.err == nil; i++ {
+				ring[i] = tallied{binary.LittleEndian.Uint32(b[8*i:]), binary.LittleEndian.Uint32(b[8*i+4:])}
 			}
 		}
+		if hs.hourly && !hourly {
+			return r.err // it looked less far back: what it knew is too little
+		} else if !hs.hourly {
+			h.hours = nil
+		}
+		h.settled()
 		hs.by[k] = h
 	}
 	return r.err

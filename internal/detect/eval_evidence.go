@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -174,7 +173,10 @@ func evalEvidence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		}
 	}
 	// Paths come before their slices, which say nothing where the path does.
-	slices.SortFunc(asked, func(x, y *series) int { return cmp.Or(half(x)-half(y), x.key.Compare(y.key)) })
+	d.rank()
+	if byRank := func(x, y *series) int { return x.rank - y.rank }; !slices.IsSortedFunc(asked, byRank) {
+		slices.SortFunc(asked, byRank)
+	}
 	whole := map[signal.Path]bool{}
 	for _, s := range asked {
 		v, ok := b.judge(d, s, s.proofs[place], t)
@@ -204,6 +206,9 @@ func (b *bank) judge(d *Detector, s *series, p *proof, t int64) (v verdict, ok b
 	if p == nil || p.key == nil {
 		return v, false
 	}
+	if len(b.rule.active) == 0 && !p.known && p.key.Below() {
+		return v, false
+	}
 	key := pathKey(b.rule.Alert, s.key)
 	active := b.rule.active[key]
 	if active != nil {
@@ -213,6 +218,9 @@ func (b *bank) judge(d *Detector, s *series, p *proof, t int64) (v verdict, ok b
 		}
 		p.key.Advance(minuteOf(t - 1))
 		p.known = false
+	}
+	if active == nil && !p.known && p.key.Below() {
+		return v, false
 	}
 	over := p.score() >= 0
 	if !over && active == nil {

@@ -3,7 +3,6 @@ package detect
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
@@ -25,71 +24,71 @@ const (
 
 // evalFailureRate judges the share of bad outcomes of each path, and of slices where the whole hides them.
 func evalFailureRate(d *Detector, r *compiled, t int64, yield func(verdict)) {
-	p := r.Params.(*rule.FailureRate)
 	if r.bank != nil {
 		evalEvidence(d, r, t, yield)
 		return
 	}
-	e := rate{
-		rule: r, match: &p.Match, names: r.sets, window: p.Window.Std(), above: float64(p.Above),
-		minRequests: p.MinRequests, minBad: p.MinFailures, timesUsual: p.TimesUsual, bad: p.BadOutcomes(),
-	}
-	e.sum = func(s *series, window int64) (n, b uint64) {
-		c := s.sum(t-window, t, -1)
-		return c.judged(e.bad)
-	}
-	e.usual = func(s *series) (float64, bool) { return s.usualShare(e.bad) }
-	e.verb = "failed"
-	if e.bad != onlyFailures {
-		e.verb = "were refused or failed"
-	}
-	if p.Lost > 0 {
+	e := rateOf(r)
+	if lost := r.Params.(*rule.FailureRate).Lost; lost > 0 {
 		e.served = func(s *series) bool {
 			active := r.active[pathKey(r.Alert, s.key)]
-			return active != nil && active.F.State == incident.Firing || s.lost(t, buckets(e.window)) >= float64(p.Lost)
+			return active != nil && active.F.State == incident.Firing || s.lost(t, buckets(e.window)) >= float64(lost)
 		}
-	}
-	if p.Objective > 0 {
-		e.byObjective(r, p.Objective, p.BurnRates, func(s *series, from, to int64) (n, b uint64) {
-			c := s.sum(from, to, -1)
-			return c.judged(e.bad)
-		})
 	}
 	e.run(d, t, yield)
 }
 
 // evalLatency judges the share of slow requests of each path.
 func evalLatency(d *Detector, r *compiled, t int64, yield func(verdict)) {
-	p := r.Params.(*rule.Latency)
 	if r.bank != nil {
 		evalEvidence(d, r, t, yield)
 		return
 	}
-	e := rate{
-		rule: r, match: &p.Match, names: r.sets, window: p.Window.Std(), above: float64(p.Above),
-		minRequests: p.MinRequests, minBad: 1, timesUsual: p.TimesUsual,
-		verb: "took longer than " + p.SlowerThan.String(),
-	}
-	e.sum = func(s *series, window int64) (n, b uint64) {
-		c := s.sum(t-window, t, r.bound)
-		return c.timed, c.slow
-	}
-	e.usual = func(s *series) (float64, bool) { return s.usualSlowShare(r.bound) }
-	if p.Objective > 0 {
-		e.byObjective(r, p.Objective, p.BurnRates, func(s *series, from, to int64) (n, b uint64) {
-			c := s.sum(from, to, r.bound)
-			return c.timed, c.slow
-		})
-	}
-	e.run(d, t, yield)
+	rateOf(r).run(d, t, yield)
 }
 
-// byObjective lets burn rates judge instead of a threshold.
-func (e *rate) byObjective(r *compiled, objective rule.Share, rates []rule.BurnRate, sum func(s *series, from, to int64) (n, bad uint64)) {
-	e.burns = &burns{
-		rates: rates, allowed: 1 - float64(objective), objective: float64(objective), minBad: e.minBad, minTotal: e.minRequests, verb: e.verb, sum: sum,
+// rateOf is how a rule of kind failure_rate or latency judges, unless it does so by evidence.
+func rateOf(r *compiled) *rate {
+	if p, ok := r.Params.(*rule.Latency); ok {
+		e := &rate{
+			rule: r, match: &p.Match, window: p.Window.Std(), above: float64(p.Above),
+			minRequests: p.MinRequests, minBad: 1, timesUsual: p.TimesUsual,
+			verb: "took longer than " + p.SlowerThan.String(),
+		}
+		e.over = func(s *series, from, to int64) (n, b uint64) {
+			c := s.sum(from, to, r.bound)
+			return c.timed, c.slow
+		}
+		e.usual = func(s *series) (float64, bool) { return s.usualSlowShare(r.bound) }
+		e.byObjective(p.Objective, p.BurnRates)
+		return e
 	}
-	e.burns.history, _ = r.recall.(*histories)
+	p := r.Params.(*rule.FailureRate)
+	e := &rate{
+		rule: r, match: &p.Match, window: p.Window.Std(), above: float64(p.Above),
+		minRequests: p.MinRequests, minBad: p.MinFailures, timesUsual: p.TimesUsual, bad: p.BadOutcomes(), verb: "failed",
+	}
+	e.over = func(s *series, from, to int64) (n, b uint64) {
+		c := s.sum(from, to, -1)
+		return c.judged(e.bad)
+	}
+	e.usual = func(s *series) (float64, bool) { return s.usualShare(e.bad) }
+	if e.bad != onlyFailures {
+		e.verb = "were refused or failed"
+	}
+	e.byObjective(p.Objective, p.BurnRates)
+	return e
+}
+
+// byObjective lets burn rates judge instead of a threshold, where there is an objective.
+func (e *rate) byObjective(objective rule.Share, rates []rule.BurnRate) {
+	if objective <= 0 {
+		return
+	}
+	e.burns = &burns{
+		rates: rates, allowed: 1 - float64(objective), objective: float64(objective), minBad: e.minBad, minTotal: e.minRequests, verb: e.verb, sum: e.over,
+	}
+	e.burns.history, _ = e.rule.recall.(*histories)
 	e.window = min(rates[0].Long, rule.MaxWindow) // of the path that a slice is held against
 }
 
@@ -105,7 +104,6 @@ type assessed struct {
 type rate struct {
 	rule        *compiled
 	match       *rule.PathMatch
-	names       []int // sets of attributes whose slices are judged
 	window      time.Duration
 	above       float64
 	minRequests uint64
@@ -113,65 +111,56 @@ type rate struct {
 	timesUsual  float64
 	bad         [signal.NumOutcomes]bool
 	verb        string
-	sum         func(s *series, window int64) (n, bad uint64)
+	over        func(s *series, from, to int64) (n, bad uint64) // in these buckets
 	usual       func(*series) (float64, bool)
 	burns       *burns             // nil for a threshold
 	served      func(*series) bool // who is refused now was served before; nil does not ask
 }
 
 func (e *rate) run(d *Detector, t int64, yield func(verdict)) {
-	whole := map[signal.Path]float64{} // abnormal paths with their share
-	if len(e.match.Attributes) == 0 {
-		for _, s := range d.paths.order {
+	whole := map[signal.Path]bool{} // abnormal paths
+	for _, s := range d.suspectsOf(e.rule, t) {
+		if s.key.Attributes == "" {
 			if v, ok := e.judge(s, t, s); ok {
 				if v.abnormal {
-					whole[s.key.Path] = v.value
+					whole[s.key.Path] = true
 				}
 				yield(v)
 			}
+			continue
 		}
-	}
-	if len(e.names) > 0 {
-		for _, s := range d.slice.order {
-			if !slices.Contains(e.names, s.set) || !e.match.MatchesAttributes(s.key.Attributes) {
+		// A path that goes on while a slice of it is silent has no missing data: nobody asks for that slice any more.
+		v, ok := e.judge(s, t, d.paths.by[signal.Key{Path: s.key.Path}])
+		if !ok {
+			continue
+		}
+		if len(e.match.Attributes) == 0 && v.abnormal && e.rule.active[v.key] == nil {
+			if whole[s.key.Path] || v.value < sliceLift*e.whole(d, s.key.Path, t) {
 				continue
 			}
-			// A path that goes on while a slice of it is silent has no missing data: nobody asks for that slice any more.
-			v, ok := e.judge(s, t, d.paths.by[signal.Key{Path: s.key.Path}])
-			if !ok {
-				continue
-			}
-			if len(e.match.Attributes) == 0 && v.abnormal && e.rule.active[v.key] == nil {
-				if _, covered := whole[s.key.Path]; covered || v.value < sliceLift*e.whole(d, s.key.Path) {
-					continue
-				}
-			}
-			yield(v)
 		}
+		yield(v)
 	}
 }
 
 // whole is the share of the path that a slice belongs to.
-func (e *rate) whole(d *Detector, p signal.Path) float64 {
+func (e *rate) whole(d *Detector, p signal.Path, t int64) float64 {
 	s := d.paths.by[signal.Key{Path: p}]
 	if s == nil {
 		return 0
 	}
-	n, b := e.sum(s, buckets(e.window))
+	n, b := e.over(s, t-buckets(e.window), t)
 	return float64(b) / math.Max(float64(n), 1)
 }
 
 // judge gives no verdict for a healthy series without a finding, nor for one whose data is missing; flow is the series whose
 // traffic tells that.
 func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
-	if s.last < t-keepBuckets && len(e.rule.active) == 0 || !e.match.Matches(s.key.Path, s.area) {
-		return v, false
-	}
 	var a assessed
 	if e.burns != nil {
 		a = e.burns.assess(s, t)
 	} else {
-		a = e.assess(s)
+		a = e.assess(s, t)
 	}
 	if !a.abnormal && len(e.rule.active) == 0 {
 		return v, false
@@ -195,13 +184,13 @@ func (e *rate) judge(s *series, t int64, flow *series) (v verdict, ok bool) {
 }
 
 // assess holds the share of the window against the threshold and against what is usual.
-func (e *rate) assess(s *series) (a assessed) {
-	n, b := e.sum(s, buckets(e.window))
+func (e *rate) assess(s *series, t int64) (a assessed) {
+	n, b := e.over(s, t-buckets(e.window), t)
 	share := float64(b) / math.Max(float64(n), 1)
 	abnormal := b >= max(e.minBad, 1) && n >= e.minRequests && share > e.above
 	usual, known := 0.0, false
 	if abnormal {
-		ln, lb := e.sum(s, max(3, buckets(e.window)/lastPart))
+		ln, lb := e.over(s, t-max(3, buckets(e.window)/lastPart), t)
 		abnormal = ln < lastRequests || float64(lb) > lastShare*e.above*float64(ln)
 	}
 	if abnormal {
@@ -229,8 +218,8 @@ const lostEnough = 20
 func (s *series) lost(t, window int64) float64 {
 	before, now := s.sum(t-keepBuckets, t-window, -1), s.sum(t-window, t, -1)
 	oldest := t - keepBuckets
-	if len(s.points) > 0 {
-		oldest = max(oldest, s.points[0].bucket)
+	if b, ok := s.oldest(s.last + 1 - ringBuckets); ok {
+		oldest = max(oldest, b)
 	}
 	expected := float64(before.outcomes[signal.Success]) / float64(max(1, t-window-oldest)) * float64(window)
 	if expected < lostEnough {

@@ -23,6 +23,8 @@ var retryDecay = math.Pow(0.5, 1.0/(24*float64(bucketsAnHour)))
 // tries are what one rule of kind retries knows of its paths: windows do not tell tries apart.
 type tries struct {
 	match     *rule.PathMatch
+	window    int64
+	place     int // in series.tried
 	by        map[signal.Path]*tried
 	presences // of how much traffic is usual
 }
@@ -34,26 +36,61 @@ type tried struct {
 	learned int64 // buckets up to here are usual
 	usualN  float64
 	usualRe float64
+	// The sums of the rule's window that ends before the bucket until; 0 where they have to be made anew.
+	until       int64
+	sumN, sumRe uint64
+	members     [1]*series
+	presence    *presence // nil while it has not been asked for
 }
 
+// untried stands for paths that a rule does not judge.
+var untried = &tried{}
+
 func newTries(c *compiled) recall {
-	return &tries{match: &c.Params.(*rule.Retries).Match, by: map[signal.Path]*tried{}, presences: presences{by: map[signal.Path]*presence{}}}
+	p := c.Params.(*rule.Retries)
+	return &tries{match: &p.Match, window: buckets(p.Window.Std()), by: map[signal.Path]*tried{}, presences: presences{by: map[signal.Path]*presence{}}}
+}
+
+// of is what is known of a path, nil where it is nothing. It is looked up once.
+func (ts *tries) of(s *series) *tried {
+	if ts.place < len(s.tried) && s.tried[ts.place] != nil {
+		if x := s.tried[ts.place]; x != untried {
+			return x
+		}
+		return nil
+	}
+	x := ts.by[s.key.Path]
+	if !ts.match.Matches(s.key.Path, s.area) {
+		x = untried
+	}
+	if x != nil {
+		ts.remember(s, x)
+	}
+	return ts.by[s.key.Path]
+}
+
+func (ts *tries) remember(s *series, x *tried) {
+	for len(s.tried) <= ts.place {
+		s.tried = append(s.tried, nil)
+	}
+	s.tried[ts.place] = x
 }
 
 // count takes in a cell.
 func (ts *tries) count(s *series, bucket int64, c *signal.Cell) {
-	if !ts.match.Matches(s.key.Path, s.area) {
-		return
-	}
-	x := ts.by[s.key.Path]
+	x := ts.of(s)
 	if x == nil {
-		if len(ts.by) >= maxTries {
+		if ts.place < len(s.tried) && s.tried[ts.place] == untried || len(ts.by) >= maxTries {
 			return
 		}
 		x = &tried{to: bucket - 1, learned: bucket - 1}
 		ts.by[s.key.Path] = x
+		ts.remember(s, x)
 	}
 	x.advance(bucket)
+	if bucket < x.until {
+		x.until = 0
+	}
 	if i := retryPlace(bucket); bucket > x.to-retryBuckets {
 		x.n[i], x.re[i] = clip32(uint64(x.n[i])+c.Total()), clip32(uint64(x.re[i])+c.Retries)
 	}
@@ -70,6 +107,19 @@ func (x *tried) advance(bucket int64) {
 		i := retryPlace(x.to)
 		x.n[i], x.re[i] = 0, 0
 	}
+}
+
+// slide gives the sums of the window that ends at t, from those of the step before where it can.
+func (x *tried) slide(t, window int64) (n, re uint64) {
+	if x.until != t-1 || x.to != t-1 || window >= retryBuckets {
+		x.sumN, x.sumRe = x.sum(t, window)
+	} else {
+		in, out := retryPlace(t-1), retryPlace(t-1-window)
+		x.sumN += uint64(x.n[in]) - uint64(x.n[out])
+		x.sumRe += uint64(x.re[in]) - uint64(x.re[out])
+	}
+	x.until = t
+	return x.sumN, x.sumRe
 }
 
 func (x *tried) sum(t, window int64) (n, re uint64) {
@@ -93,14 +143,13 @@ func (x *tried) learn(t int64, calm bool) {
 // evalRetries judges how often requests are tried, and how many come.
 func evalRetries(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p, ts := r.Params.(*rule.Retries), r.recall.(*tries)
-	window := buckets(p.Window.Std())
+	window := ts.window
 	for _, s := range d.paths.order {
-		x := ts.by[s.key.Path]
+		x := ts.of(s)
 		if x == nil || s.last < t-keepBuckets && len(r.active) == 0 {
 			continue
 		}
-		key := pathKey(r.Alert, s.key)
-		n, re := x.sum(t, window)
+		n, re := x.slide(t, window)
 		attempts := float64(n) / math.Max(1, float64(n-min(re, n)))
 		share := float64(re) / math.Max(1, float64(n))
 		usual := x.usualRe / math.Max(1, x.usualN)
@@ -108,10 +157,15 @@ func evalRetries(d *Detector, r *compiled, t int64, yield func(verdict)) {
 		again := p.Attempts > 0 && known && n >= p.MinRequests && attempts >= p.Attempts && share >= p.TimesUsual*usual
 		times := 0.0
 		if p.Traffic > 0 {
-			times = ts.traffic(s, t, n, window)
+			times = ts.traffic(s, x, t, n, p.MinRequests)
 		}
 		much := p.Traffic > 0 && n >= p.MinRequests && times >= p.Traffic && !d.partial(signal.Requests)
 		abnormal := again || much
+		if !abnormal && len(r.active) == 0 {
+			x.learn(t, true)
+			continue
+		}
+		key := pathKey(r.Alert, s.key)
 		f := r.active[key]
 		x.learn(t, !abnormal || f != nil && timeOf(t).Sub(f.F.ActiveAt) >= usualAfter)
 		if s.missing(t) || !abnormal && f == nil {
@@ -131,17 +185,24 @@ func evalRetries(d *Detector, r *compiled, t int64, yield func(verdict)) {
 }
 
 // traffic is how many times the most that is usual at this hour has come; 0 where that is not known.
-func (ts *tries) traffic(s *series, t int64, n uint64, window int64) float64 {
-	p := ts.present(s.key.Path)
+func (ts *tries) traffic(s *series, x *tried, t int64, n, least uint64) float64 {
+	if x.presence == nil {
+		x.presence = ts.present(s.key.Path)
+	}
+	p := x.presence
 	if p == nil {
 		return 0
 	}
-	p.see([]*series{s}, t)
+	x.members[0] = s
+	p.see(x.members[:], t, false)
+	if n < least {
+		return 0
+	}
 	most, known := p.most(floorDiv(t-1, bucketsAnHour))
 	if !known {
 		return 0
 	}
-	return float64(n) / math.Max(1, most/float64(bucketsAnHour)*float64(window))
+	return float64(n) / math.Max(1, most/float64(bucketsAnHour)*float64(ts.window))
 }
 
 func (ts *tries) forget(d *Detector) {

@@ -19,7 +19,7 @@ const (
 // leaf is one full combination of attribute values of a path, by minute.
 type leaf struct {
 	attributes signal.Attributes
-	minutes    []leafMinute // ascending
+	minutes    []leafMinute // ascending; empty once it is forgotten
 }
 
 type leafMinute struct {
@@ -27,22 +27,31 @@ type leafMinute struct {
 	total, failures uint64
 }
 
-func (s *series) addLeaf(bucket int64, c *signal.Cell) {
+// addLeaf counts a cell; known is the leaf that the last cell of its key went to, and what it gives is that of this one.
+func (s *series) addLeaf(bucket int64, c *signal.Cell, known *leaf) *leaf {
 	if c.Key.Attributes == "" && len(s.leaves) == 0 {
-		return // a path without attributes needs no scan
+		return nil // a path without attributes needs no scan
 	}
 	total, failures := c.Outcomes[signal.Success]+c.Outcomes[signal.Failure], c.Outcomes[signal.Failure]
 	if total == 0 {
-		return
+		return known
 	}
-	l := s.leaf(c.Key.Attributes)
+	l := known
+	if l == nil || len(l.minutes) == 0 || l.attributes != c.Key.Attributes {
+		l = s.leaf(c.Key.Attributes)
+	}
 	minute := bucket * bucketSeconds / 60
-	i, found := slices.BinarySearchFunc(l.minutes, minute, func(m leafMinute, k int64) int { return cmp.Compare(m.minute, k) })
-	if !found {
-		l.minutes = slices.Insert(l.minutes, i, leafMinute{minute: minute})
+	i := len(l.minutes) - 1
+	if i < 0 || l.minutes[i].minute != minute {
+		var found bool
+		i, found = slices.BinarySearchFunc(l.minutes, minute, func(m leafMinute, k int64) int { return cmp.Compare(m.minute, k) })
+		if !found {
+			l.minutes = slices.Insert(l.minutes, i, leafMinute{minute: minute})
+		}
 	}
 	l.minutes[i].total += total
 	l.minutes[i].failures += failures
+	return l
 }
 
 // leaf finds or makes a leaf. Past the limit rare combinations share one that no slice contains.

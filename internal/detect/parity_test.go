@@ -1,9 +1,11 @@
 package detect
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
 func TestEachKindOfRuleHasItsEvaluator(t *testing.T) {
@@ -29,10 +31,28 @@ func TestSnapshotsFromOutsideAreRefusedWithoutPanic(t *testing.T) {
 		_ = d.Restore(bad)
 		_ = d.Restore(good[:n])
 	}
-	var s series
-	for _, data := range []string{`{"Data":""}`, `{"Data":"/////w=="}`, `{"Data":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA//////8P"}`} {
-		if err := s.UnmarshalJSON([]byte(data)); err == nil {
-			t.Errorf("accepted %s", data)
+	for _, data := range [][]byte{{}, {0xff, 0xff, 0xff, 0xff, 0x0f}, bytes.Repeat([]byte{0xff}, 400), bytes.Repeat([]byte{9}, 400)} {
+		r := unpacker{b: data}
+		if r.series(colTimed); r.err == nil {
+			t.Errorf("accepted %x", data)
+		}
+	}
+	// What can be read is packed by the packer as it was.
+	s := &series{key: signal.Key{Path: signal.Path{Service: "s"}}}
+	x := tally{outcomes: [signal.NumOutcomes]uint64{3, 300, 70_000, 1 << 40}, total: 3 + 300 + 70_000 + 1<<40, timed: 2, slow: []uint64{0, 1}}
+	s.add(1000, &x, &plan{columns: columnsFor(2)})
+	s.meet(1000, signal.Sketch{1, 2})
+	var w, again packer
+	w.series(s)
+	r := unpacker{b: w.b}
+	again.series(r.series(columnsFor(2)))
+	if r.err != nil || !bytes.Equal(w.b, again.b) {
+		t.Errorf("%d bytes became %d, %v", len(w.b), len(again.b), r.err)
+	}
+	for n := range w.b {
+		r := unpacker{b: w.b[:n]}
+		if r.series(columnsFor(2)); r.err == nil {
+			t.Fatalf("accepted %d of %d bytes", n, len(w.b))
 		}
 	}
 }

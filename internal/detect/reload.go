@@ -126,20 +126,7 @@ func remap(s *series, from, to []latencyBound) {
 			}
 		}
 	}
-	for i := range s.points {
-		p := &s.points[i]
-		if len(p.slow) != len(from) || len(to) == 0 {
-			p.slow, p.slowBefore, p.timed = nil, nil, 0
-			continue
-		}
-		slow := make([]uint64, len(to))
-		for k, j := range longer {
-			if j >= 0 {
-				slow[k] = p.slow[j]
-			}
-		}
-		p.slow, p.slowBefore = slow, make([]uint64, len(to))
-	}
+	s.remap(len(from), longer)
 	if len(s.usualSlow) == len(from) && len(to) > 0 {
 		usual := make([]float64, len(to))
 		for k, j := range shorter {
@@ -152,7 +139,36 @@ func remap(s *series, from, to []latencyBound) {
 	} else {
 		s.usualSlow, s.usualTimed = nil, 0
 	}
-	s.accumulate(0)
+}
+
+// remap lays a ring out for other latency bounds: longer has for each the place among the old ones of the one that it takes after.
+func (r *ring) remap(from int, longer []int) {
+	if r.cols == nil {
+		return
+	}
+	old := *r
+	source := func(c int) int {
+		switch {
+		case c < colTimed || c == colTimed && from > 0:
+			return c
+		case c > colTimed && longer[c-colSlow] >= 0:
+			return colSlow + longer[c-colSlow]
+		}
+		return -1
+	}
+	width := func(c int) uint8 {
+		if i := source(c); i >= 0 {
+			return old.cols[i].width
+		}
+		return 0
+	}
+	r.lay(width, columnsFor(len(longer)))
+	for c := range r.cols {
+		if i := source(c); i >= 0 {
+			copy(r.column(c), old.column(i))
+		}
+	}
+	r.timed = len(longer) > 0 && (old.timed || from == 0) // without bounds before, no latency is known
 }
 
 // sameRevisions tells whether a tick was, or is to be, evaluated with this configuration.

@@ -29,38 +29,6 @@ const (
 // usualDecay halves the weight of a bucket in six hours.
 var usualDecay = math.Pow(0.5, float64(bucketSeconds)/(6*3600))
 
-// point is what one bucket of a series counted.
-type point struct {
-	bucket   int64
-	outcomes [signal.NumOutcomes]uint64
-	timed    uint64   // requests with a known latency
-	slow     []uint64 // of these, slower than each bound that a rule names
-	accounts signal.Sketch
-	// before are the sums over all points before this one, so that a window of any length costs two look-ups.
-	before     counts
-	slowBefore []uint64
-}
-
-func (p *point) add(c *signal.Cell, bounds []latencyBound, accounts bool) {
-	for i, n := range c.Outcomes {
-		p.outcomes[i] += n
-	}
-	if len(bounds) > 0 {
-		p.timed += c.Latency.Total()
-		if p.slow == nil {
-			p.slow = make([]uint64, 2*len(bounds))
-			p.slow, p.slowBefore = p.slow[:len(bounds):len(bounds)], p.slow[len(bounds):]
-		}
-		for i, b := range bounds {
-			p.slow[i] += c.Latency.Above(b.Duration)
-		}
-	}
-	if accounts && len(c.Accounts) > 0 {
-		p.accounts = slices.Clone(p.accounts)
-		p.accounts.Merge(c.Accounts)
-	}
-}
-
 // counts are sums over buckets.
 type counts struct {
 	outcomes [signal.NumOutcomes]uint64
@@ -80,13 +48,15 @@ func (c *counts) judged(bad [signal.NumOutcomes]bool) (n, b uint64) {
 
 var onlyFailures = [signal.NumOutcomes]bool{signal.Failure: true}
 
-// series is the recent past of one path, or of one slice of it: sparse, ascending by bucket.
+// series is the recent past of one path, or of one slice of it.
 type series struct {
-	key     signal.Key
-	area    string
-	set     int // of a slice: the place of its attributes' names in Detector.slices
-	points  []point
-	last    int64   // newest bucket with data
+	key  signal.Key
+	area string
+	set  int // of a slice: the place of its attributes' names in Detector.slices
+	gone bool
+	ring
+	last    int64   // newest bucket with data; the ring holds it and those before
+	hour    uint64  // of a path: requests in the hour up to it
 	spacing float64 // usual number of buckets between two with data
 	// Buckets from quietFrom to quietTo were abnormal and do not become usual.
 	quietFrom, quietTo int64
@@ -95,110 +65,152 @@ type series struct {
 	usual        [signal.NumOutcomes]float64
 	usualTimed   float64
 	usualSlow    []float64
-	leaves       []*leaf // of a path, sorted by attributes
+	accounts     []accounted // of a path's failures, ascending by bucket
+	leaves       []*leaf     // of a path, sorted by attributes
 	leafOverflow bool
 	proofs       []*proof // by place in Detector.banks; nil where not asked yet
+	lanes
 }
 
-// add counts a cell and returns the point it went into.
-func (s *series) add(bucket int64, c *signal.Cell, bounds []latencyBound, accounts bool) {
-	i := s.find(bucket)
-	if i == len(s.points) || s.points[i].bucket != bucket {
-		s.points = slices.Insert(s.points, i, point{bucket: bucket})
-		if bucket > s.last {
-			if s.last > 0 {
-				gap := math.Min(float64(bucket-s.last), 360)
-				s.spacing += (gap - s.spacing) * 0.05
-			} else {
-				s.spacing = 1
+// accounted are the accounts of the failures of one bucket.
+type accounted struct {
+	bucket int64
+	sketch signal.Sketch
+}
+
+// add counts what a cell tallies.
+func (s *series) add(bucket int64, x *tally, pl *plan) {
+	if s.cols == nil {
+		s.lay(func(int) uint8 { return 0 }, pl.columns)
+	}
+	switch {
+	case bucket > s.last:
+		if s.last > 0 {
+			gap := math.Min(float64(bucket-s.last), 360)
+			s.spacing += (gap - s.spacing) * 0.05
+			if s.key.Attributes == "" {
+				s.pass(bucket)
 			}
-			s.last = bucket
-		}
-	}
-	s.points[i].add(c, bounds, accounts)
-	s.accumulate(i)
-}
-
-// find is the place of the first point at or after a bucket.
-func (s *series) find(bucket int64) int {
-	lo, hi := 0, len(s.points)
-	if hi > 0 && s.points[hi-1].bucket < bucket {
-		return hi
-	}
-	for lo < hi {
-		m := (lo + hi) / 2
-		if s.points[m].bucket < bucket {
-			lo = m + 1
+			s.clear(max(s.last+1, bucket+1-ringBuckets), bucket+1)
 		} else {
-			hi = m
+			s.spacing = 1
+		}
+		s.last = bucket
+	case bucket <= s.last-ringBuckets:
+		return // nothing reaches so far back
+	}
+	p := placeOf(bucket)
+	s.present[p/64] |= 1 << (p % 64)
+	bad := false
+	if pl.columns > colTimed {
+		if x.timed != x.total && !s.timed {
+			s.timeApart()
+			s.at = 0 // there are no sums of that
+		}
+		if s.timed {
+			s.ring.add(colTimed, p, x.timed)
+		}
+		for i, n := range x.slow {
+			if n > 0 {
+				s.ring.add(colSlow+i, p, n)
+				bad = true
+			}
 		}
 	}
-	return lo
-}
-
-// accumulate brings the sums of the points from i on up to date: of the last alone, but for late rows.
-func (s *series) accumulate(from int) {
-	for i := from; i < len(s.points); i++ {
-		p := &s.points[i]
-		if i == 0 {
-			continue // sums are only ever compared, so they may begin at anything
+	for o, n := range x.outcomes {
+		if n > 0 {
+			s.ring.add(o, p, n)
+			bad = bad || pl.bad[o]
 		}
-		q := &s.points[i-1]
-		for o := range p.before.outcomes {
-			p.before.outcomes[o] = q.before.outcomes[o] + q.outcomes[o]
-		}
-		p.before.timed = q.before.timed + q.timed
-		for b := range min(len(p.slow), len(q.slow)) {
-			p.slowBefore[b] = q.slowBefore[b] + q.slow[b]
-		}
+	}
+	s.stir(bucket, bad)
+	if bucket > s.last-keepBuckets {
+		s.hour += x.total
 	}
 }
 
-// trim forgets what no window reaches any more. It copies rarely, not each step.
+// pass takes away from the last hour what leaves it when a bucket becomes the newest.
+func (s *series) pass(bucket int64) {
+	if bucket >= s.last+keepBuckets {
+		s.hour = 0
+		return
+	}
+	for b := s.last + 1 - keepBuckets; b <= bucket-keepBuckets; b++ {
+		s.hour -= s.ring.total(placeOf(b))
+	}
+}
+
+// meet notes the accounts of a path's failures.
+func (s *series) meet(bucket int64, a signal.Sketch) {
+	if len(a) == 0 {
+		return
+	}
+	i := len(s.accounts)
+	for i > 0 && s.accounts[i-1].bucket > bucket {
+		i--
+	}
+	if i == 0 || s.accounts[i-1].bucket != bucket {
+		s.accounts = slices.Insert(s.accounts, i, accounted{bucket, slices.Clone(a)})
+		return
+	}
+	s.accounts[i-1].sketch.Merge(a)
+}
+
+// trim forgets accounts that nobody counts any more.
 func (s *series) trim(now int64) {
 	n := 0
-	for n < len(s.points) && s.points[n].bucket < now-keepBuckets {
+	for n < len(s.accounts) && s.accounts[n].bucket < now-accountBuckets {
 		n++
 	}
-	if n > 64 || n > 0 && n == len(s.points) {
-		s.points = slices.Delete(s.points, 0, n)
-	}
-	for i := len(s.points) - 1; i >= 0; i-- {
-		p := &s.points[i]
-		if p.bucket < now-accountBuckets {
-			if p.accounts == nil {
-				if p.bucket < now-accountBuckets-8 {
-					break
-				}
-				continue
-			}
-			p.accounts = nil
-		}
+	if n > 0 {
+		s.accounts = slices.Delete(s.accounts, 0, n)
 	}
 }
 
-// sum adds up the buckets in [from, to); bound is the index of a latency bound, or −1.
+// within limits buckets to those that the ring holds.
+func (s *series) within(from, to int64) (int64, int64) {
+	return max(from, s.last+1-ringBuckets), min(to, s.last+1)
+}
+
+// sum adds up the buckets in [from, to); bound is the index of a latency bound, or −1, and then there is no timed either.
 func (s *series) sum(from, to int64, bound int) (c counts) {
-	i, j := s.find(from), s.find(to)-1
-	if i > j {
+	from, to = s.within(from, to)
+	if from >= to || s.cols == nil {
 		return c
 	}
-	p, q := &s.points[i], &s.points[j]
 	for o := range c.outcomes {
-		c.outcomes[o] = q.before.outcomes[o] + q.outcomes[o] - p.before.outcomes[o]
+		c.outcomes[o] = s.ring.sum(o, from, to)
 	}
-	c.timed = q.before.timed + q.timed - p.before.timed
-	if bound >= 0 && bound < len(q.slow) && bound < len(p.slow) {
-		c.slow = q.slowBefore[bound] + q.slow[bound] - p.slowBefore[bound]
+	if bound < 0 || colSlow+bound >= len(s.cols) {
+		return c
 	}
+	if s.timed {
+		c.timed = s.ring.sum(colTimed, from, to)
+	} else {
+		for _, n := range c.outcomes {
+			c.timed += n
+		}
+	}
+	c.slow = s.ring.sum(colSlow+bound, from, to)
 	return c
+}
+
+// oldest is the first bucket with data at or after one; ok is false where there is none.
+func (s *series) oldest(from int64) (bucket int64, ok bool) {
+	from, to := s.within(from, s.last+1)
+	for b := from; b < to; b++ {
+		if s.has(placeOf(b)) {
+			return b, true
+		}
+	}
+	return 0, false
 }
 
 // accountsOf unites the accounts of failures in [from, to).
 func (s *series) accountsOf(from, to int64) (a signal.Sketch) {
-	for i := len(s.points) - 1; i >= 0 && s.points[i].bucket >= from; i-- {
-		if s.points[i].bucket < to {
-			a.Merge(s.points[i].accounts)
+	for i := len(s.accounts) - 1; i >= 0 && s.accounts[i].bucket >= from; i-- {
+		if s.accounts[i].bucket < to {
+			a.Merge(s.accounts[i].sketch)
 		}
 	}
 	return a
@@ -224,21 +236,26 @@ func (s *series) learn(now int64) {
 	if upTo <= s.usualTo {
 		return
 	}
-	i := s.find(s.usualTo + 1)
-	for ; i < len(s.points) && s.points[i].bucket <= upTo; i++ {
-		p := &s.points[i]
-		if p.bucket >= s.quietFrom && p.bucket <= s.quietTo {
+	bounds := max(0, len(s.cols)-colSlow)
+	from, to := s.within(s.usualTo+1, upTo+1)
+	for b := from; b < to; b++ {
+		p := placeOf(b)
+		if !s.has(p) || b >= s.quietFrom && b <= s.quietTo {
 			continue
 		}
-		for o, n := range p.outcomes {
-			s.usual[o] = s.usual[o]*usualDecay + float64(n)
+		for o := range s.usual {
+			s.usual[o] = s.usual[o]*usualDecay + float64(s.get(o, p))
 		}
-		s.usualTimed = s.usualTimed*usualDecay + float64(p.timed)
-		if p.slow != nil && s.usualSlow == nil {
-			s.usualSlow = make([]float64, len(p.slow))
+		if bounds == 0 {
+			s.usualTimed *= usualDecay
+			continue
 		}
-		for j, n := range p.slow {
-			s.usualSlow[j] = s.usualSlow[j]*usualDecay + float64(n)
+		s.usualTimed = s.usualTimed*usualDecay + float64(s.timedAt(p))
+		if s.usualSlow == nil {
+			s.usualSlow = make([]float64, bounds)
+		}
+		for j := range s.usualSlow {
+			s.usualSlow[j] = s.usualSlow[j]*usualDecay + float64(s.get(colSlow+j, p))
 		}
 	}
 	s.usualTo = upTo

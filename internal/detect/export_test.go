@@ -1,0 +1,4 @@
+package detect
+
+// JudgeAll lets every rule judge every series that it selects, whether it can be abnormal or not: as slow as it is simple.
+func (d *Detector) JudgeAll() { d.plan.all = true }
