@@ -54,15 +54,16 @@ func (x *picture) bars(c Calibrated, at float64, y func(float64) float64) {
 
 // sweepPicture shows what ±50% of each constant does: bars are delays relative to those as shipped, figures are false pages.
 func (o *Outcome) sweepPicture() *picture {
-	const nameWidth, panel, rowHeight, top = 250.0, 190.0, 17.0, 84.0
-	n := len(constants)
-	x := newPicture("What half and one and a half times each constant do to delays and to false pages", nameWidth+4*(panel+14)+250, top+float64(n)*rowHeight*1.9+30)
+	const nameWidth, panel, gap, rowHeight, top = 250.0, 176.0, 32.0, 17.0, 84.0
+	all := pairs(o.Sweep)
+	n := len(all)
+	x := newPicture("What half and one and a half times each constant do to delays and to false pages", nameWidth+4*(panel+gap)+250, top+float64(n)*rowHeight*1.9+30)
 	x.key(20, 26, hue{"f1", "half"}, hue{"f4", "one and a half times"})
 	x.text(20, 46, "", "Bars: median delay relative to that as shipped. Figures at the right: false pages in the three worlds, at half → at one and a half times.")
 	was := o.Sweep[0]
 	panels := make([]axis, len(swept))
 	for j, c := range swept {
-		from := nameWidth + float64(j)*(panel+14)
+		from := nameWidth + float64(j)*(panel+gap)
 		panels[j] = axis{0.5, 2, from, from + panel, true}
 		x.text(from+panel/2, top-18, "mid head", fmt.Sprintf("%s: %s min", Classes[c].Short, figure(was.Delay[j])))
 		for _, v := range []float64{0.5, 1, 2} {
@@ -70,11 +71,11 @@ func (o *Outcome) sweepPicture() *picture {
 			x.text(panels[j].at(v), x.height-12, "mid", fmt.Sprintf("×%v", v))
 		}
 	}
-	right := nameWidth + 4*(panel+14) + 8
+	right := nameWidth + 4*(panel+gap) + 8
 	x.text(right, top-18, "head", fmt.Sprintf("false: %s as shipped", falseOf(was)))
-	for i := range constants {
+	for i, c := range all {
 		y := top + float64(i)*rowHeight*1.9
-		lo, hi := o.Sweep[1+2*i], o.Sweep[2+2*i]
+		lo, hi := c.half, c.more
 		x.text(nameWidth-10, y+17, "end", lo.Name)
 		for j := range swept {
 			for k, s := range []*Sensitivity{lo, hi} {

@@ -1,8 +1,10 @@
 package evidencebench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tocsin-project/tocsin/internal/detect/evidence"
 )
@@ -47,6 +49,7 @@ var constants = []constant{
 	{"nearest alternative", number(func(m *evidence.Model) *float64 { return &m.FirstLevel })},
 	{"farthest alternative", number(func(m *evidence.Model) *float64 { return &m.LastLevel })},
 	{"half-life", number(func(m *evidence.Model) *float64 { return &m.HalfLife })},
+	{"memory, minutes", number(func(m *evidence.Model) *float64 { return &m.Memory })},
 	{"minutes held back", whole(func(m *evidence.Model) *int { return &m.HoldBack })},
 	{"blind minutes of a new key", whole(func(m *evidence.Model) *int { return &m.Blind })},
 	{"evidence that stops learning", number(func(m *evidence.Model) *float64 { return &m.GuardLearn })},
@@ -108,4 +111,32 @@ func sweeps(m *evidence.Model, r *Run) (out []*Sensitivity, jobs []func() string
 		}
 	}
 	return out, jobs
+}
+
+// pair is what half and one and a half times one constant do.
+type pair struct{ half, more *Sensitivity }
+
+// pairs are ordered by how much they do, the most first.
+func pairs(all []*Sensitivity) (out []pair) {
+	was := all[0]
+	for i := 1; i+1 < len(all); i += 2 {
+		out = append(out, pair{all[i], all[i+1]})
+	}
+	slices.SortStableFunc(out, func(a, b pair) int { return cmp.Compare(b.effect(was), a.effect(was)) })
+	return out
+}
+
+// effect is the largest change of a delay, in logarithms, or of the false pages of a world, by tens.
+func (p pair) effect(was *Sensitivity) (most float64) {
+	for _, s := range []*Sensitivity{p.half, p.more} {
+		for i, d := range s.Delay {
+			if r := math.Abs(math.Log(d / was.Delay[i])); r > most {
+				most = r
+			}
+		}
+		for i, n := range s.False {
+			most = max(most, math.Abs(float64(n-was.False[i]))/10)
+		}
+	}
+	return most
 }
