@@ -69,8 +69,8 @@ ingest:
   start: beginning
   clock: %s
   min_linger: 100ms
-  max_linger: 500ms
-  inserts_per_second: 20
+  max_linger: 800ms
+  inserts_per_second: 12
   fetch_wait: 100ms
 detect: {poll: 100ms, hold: %s}
 respond:

@@ -43,7 +43,7 @@ const slicesAtOnce = 3
 func newFeed(s *scenario.Scenario, seed int64, p *kafka.Producer, judged *atomic.Int64, speed float64) *feed {
 	f := &feed{
 		scenario: s, gen: scenario.NewGenerator(s, seed), encoder: wire.NewEncoder(s, wire.Options{}), producer: p,
-		ahead: 8 * time.Minute, judged: judged, speed: speed, until: s.End,
+		ahead: 11 * time.Minute, judged: judged, speed: speed, until: s.End,
 	}
 	f.at.Store(s.Start.UnixNano())
 	return f
