@@ -221,3 +221,20 @@ func TestDrill(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestWhyShowsTheEvidenceOverTime(t *testing.T) {
+	l := running(t)
+	e := l.events["T-1"]
+	e[len(e)-1].After.Findings = []incident.Attached{{Finding: incident.Finding{
+		Rule: "HighImpactByEvidence", Kind: "high_impact", State: incident.Firing, Explain: "pulls: failing requests and tickets together are beyond chance",
+		Evidence: []incident.EvidenceRow{
+			{Of: "merge / op / write", From: 5, To: 0, N: 600, F: 12, Tolerated: 6.1, Evidence: -1.2}, {Of: "tickets about pulls", From: 5, To: 0, N: 5, F: 7, Tolerated: 0.4, Evidence: -0.9},
+		},
+	}}}
+	out := call(t, Env{}, "why", "T-1").out
+	for _, want := range []string{"HighImpactByEvidence, firing: pulls: failing", "NORMAL UP TO", "merge / op / write", "600", "6.1", "-1.2", "tickets about pulls", "-0.9"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
