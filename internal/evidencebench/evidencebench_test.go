@@ -12,9 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/tocsin-project/tocsin/internal/detect/evidence"
 	"github.com/tocsin-project/tocsin/internal/rule"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The short form of make bench-evidence: twenty days in all, six seeds of each incident. Bounds are loose enough for so few
 // and tight enough to see a broken constant.
