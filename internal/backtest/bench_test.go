@@ -32,7 +32,7 @@ func BenchmarkReplay(b *testing.B) {
 	d := detect.New(detect.Config{Rules: o.Rules, Catalogue: catalogue.Empty()})
 	at := time.Date(2026, 9, 13, 0, 0, 0, 0, time.UTC)
 	tick := func(n int) detect.Inputs {
-		in := detect.Inputs{Tick: detect.Tick{Number: uint64(n + 1), From: at, To: at.Add(steps * signal.BucketSize)}}
+		in := detect.Inputs{Tick: detect.Tick{Number: uint64(n + 1), From: at, To: at.Add(steps * signal.BucketSize)}, Cells: make([]signal.Cell, 0, steps*paths)}
 		for s := range steps {
 			for i := range keys {
 				c := signal.Cell{Bucket: at.Add(time.Duration(s) * signal.BucketSize), Key: keys[i]}

@@ -47,6 +47,14 @@ func (p *proof) score() float64 { return evidence.Decades(p.key.Share(), p.now()
 // gain is what is left of it at a later minute.
 func (p *proof) gain(minute int64) float64 { return p.now() * p.key.Fade(minute) }
 
+// gainAtMost is no less than gain, and quickly told.
+func (p *proof) gainAtMost(minute int64) float64 {
+	if p.known {
+		return p.gain(minute)
+	}
+	return p.key.GainAtMost(minute)
+}
+
 // proof is that of the bank in the given place; nil if its rule does not select the series.
 func (s *series) proof(place int) *proof {
 	if place >= len(s.proofs) || s.proofs[place] == nil || s.proofs[place].key == nil {

@@ -212,7 +212,7 @@ type lead struct {
 }
 
 // fuse puts together what is proven about a subject: averages of what depends on each other, products of what does not.
-func (f *fuser) fuse(d *Detector, s subject, minute int64) fused {
+func (f *fuser) fuse(d *Detector, s subject, minute int64, gainOf func(*proof, int64) float64) fused {
 	out := fused{subject: s}
 	var telemetry []evidence.Source
 	for i, b := range d.banks {
@@ -222,7 +222,7 @@ func (f *fuser) fuse(d *Detector, s subject, minute int64) fused {
 		var halves [2]evidence.Source
 		for _, x := range d.unitOf(s).series {
 			if p := x.proof(i); p != nil {
-				gain := p.gain(minute)
+				gain := gainOf(p, minute)
 				halves[half(x)].Add(p.key.Share(), gain)
 				if gain >= leadGain {
 					out.leads = append(out.leads, lead{b, x, p.key, gain})
@@ -281,7 +281,11 @@ func (f *fuser) impact(x *fused) (parts float64) {
 func (f *fuser) judge(d *Detector, s subject, t int64) (v verdict, ok bool) {
 	v.key = incident.FindingKey{Rule: f.rule.Alert, Area: s.Area, Service: s.Service}
 	active := f.rule.active[v.key]
-	x := f.fuse(d, s, minuteOf(t-1))
+	// What it is at most is quickly told, and it grows with each gain. Mostly that is far below.
+	if active == nil && f.fuse(d, s, minuteOf(t-1), (*proof).gainAtMost).score < -0.001 {
+		return v, false
+	}
+	x := f.fuse(d, s, minuteOf(t-1), (*proof).gain)
 	over := x.score >= 0
 	if !over && active == nil || active != nil && d.silent(active.Leads, t) {
 		return v, false

@@ -36,6 +36,9 @@ func TestBelowIsNeverWrong(t *testing.T) {
 				if below && score >= 0 {
 					t.Fatalf("minute %d: quickly below, but the evidence is %g", minute, score)
 				}
+				if most, gain := k.GainAtMost(minute+1), k.Gain(minute+1); most < gain*(1-1e-9) {
+					t.Fatalf("minute %d: a gain of at most %g is %g", minute, most, gain)
+				}
 				asked++
 				if below {
 					quick++
