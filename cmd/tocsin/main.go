@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Execute(ctx, cli.Env{
 		Stdout: os.Stdout, Stderr: os.Stderr, Version: app.Version(),
-		Run: run, Demo: runDemo, CheckConfig: app.CheckConfig, Routes: app.Routes, Rewind: app.Rewind, Stored: app.OpenStored,
+		Run: run, Demo: runDemo, CheckConfig: app.CheckConfig, CheckQueries: app.CheckQueries, Respond: app.Rehearse, Routes: app.Routes, Rewind: app.Rewind, Stored: app.OpenStored,
 	}, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -21,7 +21,7 @@ import (
 // reason to end: the loops wait, and the self-page says so.
 var clickhouseModule = fx.Module("clickhouse",
 	component("clickhouse"),
-	fx.Provide(newClickHouse, newSchema, clickhouse.NewStore, clickhouse.NewTimeline, clickhouse.NewIncidentLog, clickhouse.NewSilences),
+	fx.Provide(newClickHouse, newSchema, clickhouse.NewStore, clickhouse.NewTimeline, clickhouse.NewQuerier, clickhouse.NewIncidentLog, clickhouse.NewSilences),
 )
 
 func newClickHouse(lc fx.Lifecycle, c *Config, logger *slog.Logger, reg *prometheus.Registry) (*clickhouse.DB, error) {

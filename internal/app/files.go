@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 
 	"github.com/tocsin-project/tocsin/internal/catalogue"
+	"github.com/tocsin-project/tocsin/internal/detect/ruletest"
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/ingest/decode"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
 	"github.com/tocsin-project/tocsin/internal/respond/receivers"
+	"github.com/tocsin-project/tocsin/internal/respond/rehearse"
 	"github.com/tocsin-project/tocsin/internal/respond/route"
 	"github.com/tocsin-project/tocsin/internal/respond/selfpage"
 	"github.com/tocsin-project/tocsin/internal/rule"
@@ -114,6 +116,9 @@ func Routes(file string) (*route.Config, error) {
 	}
 	return receivers.Load(file, data)
 }
+
+// Rehearse makes what stands for the respond loop in tests of rules and routes.
+func Rehearse(r ruletest.Rehearsal) (ruletest.Responder, error) { return rehearse.New(r) }
 
 // CheckConfig reads a configuration and everything it names, and says what it found. Without a file it reads what Tocsin
 // ships with.

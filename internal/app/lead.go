@@ -47,6 +47,7 @@ type lead struct {
 	silences *silence.Store
 	silenced silencesRead
 	timeline *clickhouse.Timeline
+	querier  *clickhouse.Querier
 	store    *clickhouse.Store
 	client   *kafka.Client
 	log      *clickhouse.IncidentLog
@@ -74,6 +75,7 @@ type leadParts struct {
 	Files    *Files
 	Client   *kafka.Client
 	Timeline *clickhouse.Timeline
+	Querier  *clickhouse.Querier
 	Store    *clickhouse.Store
 	Log      *clickhouse.IncidentLog
 	Box      *outbox.Mirror
@@ -92,7 +94,7 @@ type leadParts struct {
 
 func newLead(lc fx.Lifecycle, stop fx.Shutdowner, p leadParts) *lead {
 	l := &lead{
-		cfg: p.Config, files: p.Files, schema: p.Schema, silences: p.Silences, silenced: p.Silenced, timeline: p.Timeline, store: p.Store, client: p.Client, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
+		cfg: p.Config, files: p.Files, schema: p.Schema, silences: p.Silences, silenced: p.Silenced, timeline: p.Timeline, querier: p.Querier, store: p.Store, client: p.Client, log: p.Log, box: p.Box, places: p.Places, commands: p.Commands,
 		health: p.Pager.From("lead"), logger: p.Logger, version: p.Version,
 		detectM: detect.NewMetrics(p.Registry), respondM: respond.NewMetrics(p.Registry),
 	}
@@ -301,7 +303,7 @@ func (l *lead) detect(ctx context.Context) error {
 	l.mu.Lock()
 	loop := detect.NewLoop(l.timeline, detect.LoopConfig{
 		Detector: l.detectorConfig(), Owner: owner, Binary: binary(l.version), Poll: l.cfg.Detect.Poll.Std(), Hold: l.cfg.Detect.Hold.Std(),
-		Commands: l.commands, Logger: l.logger.With("component", "detect"), Metrics: l.detectM,
+		Commands: l.commands, Querier: l.querier, Logger: l.logger.With("component", "detect"), Metrics: l.detectM,
 	})
 	l.loop = loop
 	l.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tocsin-project/tocsin/internal/detect/ruletest"
 	"github.com/tocsin-project/tocsin/internal/respond/route"
 )
 
@@ -24,10 +25,14 @@ type Env struct {
 	Demo func(ctx context.Context, o DemoOptions) error
 	// CheckConfig reads a daemon's configuration and everything it names, and says what it found.
 	CheckConfig func(file string) ([]string, error)
+	// CheckQueries asks the configuration's database what it makes of the queries of sql rules, without running them.
+	CheckQueries func(ctx context.Context, file string) ([]string, error)
 	// Stored opens the history that an installation has stored.
 	Stored func(ctx context.Context, configFile string) (*Stored, error)
 	// Rewind makes a topic be read again, or says what it would do.
 	Rewind func(ctx context.Context, o RewindOptions) ([]Rewound, error)
+	// Respond stands for the respond loop in tests of rules and routes; nil: tests that look at notifications fail.
+	Respond func(ruletest.Rehearsal) (ruletest.Responder, error)
 	// Routes reads a routes file, or with "" the shipped one.
 	Routes func(file string) (*route.Config, error)
 }

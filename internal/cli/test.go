@@ -21,9 +21,9 @@ func testCommand(env Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "test [FOLDER...]", Short: "Run the tests that stand beside rules and pipelines (*_test.yaml)",
 		Long: "Runs every *_test.yaml in and below the folders: beside pipelines they test mappings (record in, events out), anywhere else\n" +
-			"rules (events in, findings and incidents out). Without a folder it runs the tests of what Tocsin ships with.",
+			"rules and routes (events in, findings, incidents and messages out; nothing is sent). Without a folder it runs the tests of what Tocsin ships with.",
 		RunE: func(_ *cobra.Command, folders []string) error {
-			results, err := runTests(folders)
+			results, err := runTests(env, folders)
 			if err != nil {
 				return err
 			}
@@ -51,9 +51,9 @@ func testCommand(env Env) *cobra.Command {
 // testResult is one test of a *_test.yaml file; diff is empty where it passed.
 type testResult struct{ file, name, diff string }
 
-func runTests(folders []string) ([]testResult, error) {
+func runTests(env Env, folders []string) ([]testResult, error) {
 	if len(folders) == 0 {
-		out := ruleTests(rules.FS)
+		out := ruleTests(env, rules.FS)
 		more, err := pipelineTests(pipelines.FS)
 		return append(out, more...), err
 	}
@@ -64,7 +64,7 @@ func runTests(folders []string) ([]testResult, error) {
 		} else if !st.IsDir() {
 			return nil, usageError{fmt.Errorf("%s is no folder", f)}
 		}
-		found, err := folderTests(os.DirFS(f))
+		found, err := folderTests(env, os.DirFS(f))
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func runTests(folders []string) ([]testResult, error) {
 }
 
 // folderTests runs what stands anywhere below a folder: each folder in it has tests of its own kind.
-func folderTests(fsys fs.FS) (out []testResult, err error) {
+func folderTests(env Env, fsys fs.FS) (out []testResult, err error) {
 	pipelines := map[string]bool{}
 	err = fs.WalkDir(fsys, ".", func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -101,7 +101,7 @@ func folderTests(fsys fs.FS) (out []testResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range ruleTests(fsys) {
+	for _, r := range ruleTests(env, fsys) {
 		if !pipelines[path.Dir(r.file)] {
 			out = append(out, r)
 		}
@@ -109,8 +109,8 @@ func folderTests(fsys fs.FS) (out []testResult, err error) {
 	return out, nil
 }
 
-func ruleTests(fsys fs.FS) (out []testResult) {
-	for _, r := range ruletest.Run(fsys, ".") {
+func ruleTests(env Env, fsys fs.FS) (out []testResult) {
+	for _, r := range ruletest.RunWith(fsys, ".", ruletest.Options{Respond: env.Respond}) {
 		out = append(out, testResult{r.File, r.Test, r.Diff})
 	}
 	return out

@@ -11,7 +11,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/tocsin-project/tocsin/internal/detect"
-	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -140,9 +139,9 @@ func (t *Timeline) readTicks(ctx context.Context, query string, n uint64, more .
 		var incarnations []uint32
 		var partitions []int32
 		var ends, watermarks []int64
-		var commands string
+		var commands, answers string
 		if err := r.Scan(&highest, &tick.Number, &tick.Epoch, &from, &to, &clock, &streams, &topics, &incarnations, &partitions, &ends, &watermarks,
-			&partial, &commands, &tick.Rules, &tick.Catalogue, &tick.Binary); err != nil {
+			&partial, &commands, &answers, &tick.Rules, &tick.Catalogue, &tick.Binary); err != nil {
 			return err
 		}
 		tick.From, tick.To, tick.Clock = fromMillis(from), fromMillis(to), fromMillis(clock)
@@ -160,6 +159,11 @@ func (t *Timeline) readTicks(ctx context.Context, query string, n uint64, more .
 				return fmt.Errorf("commands of tick %d: %w", tick.Number, err)
 			}
 		}
+		if answers != "" {
+			if err := json.Unmarshal([]byte(answers), &tick.Answers); err != nil {
+				return fmt.Errorf("answers of tick %d: %w", tick.Number, err)
+			}
+		}
 		ticks = append(ticks, tick)
 		return nil
 	}, append(more, ch.Named("tick", n))...)
@@ -175,7 +179,11 @@ func tickBlock(t detect.Tick) (*block, error) {
 	for i, s := range t.Partial {
 		partial[i] = string(s)
 	}
-	commands, err := commandsJSON(t.Commands)
+	commands, err := listJSON("commands", t.Commands)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := listJSON("answers", t.Answers)
 	if err != nil {
 		return nil, err
 	}
@@ -188,19 +196,20 @@ func tickBlock(t detect.Tick) (*block, error) {
 	same(b, "marks", marks)
 	same(b, "partial", partial)
 	same(b, "commands", commands)
+	same(b, "answers", answers)
 	same(b, "rules", t.Rules)
 	same(b, "catalogue", t.Catalogue)
 	same(b, "binary", t.Binary)
 	return b, nil
 }
 
-func commandsJSON(c []incident.Command) (string, error) {
-	if len(c) == 0 {
+func listJSON[T any](what string, list []T) (string, error) {
+	if len(list) == 0 {
 		return "", nil
 	}
-	out, err := json.Marshal(c)
+	out, err := json.Marshal(list)
 	if err != nil {
-		return "", fmt.Errorf("encode commands: %w", err)
+		return "", fmt.Errorf("encode %s: %w", what, err)
 	}
 	return string(out), nil
 }

@@ -36,6 +36,7 @@ type LoopConfig struct {
 	// Notify is called after each commit, from the loop's goroutine; it must not block.
 	Notify   func()
 	Commands CommandSource // nil: none
+	Querier  Querier       // of sql rules; nil: none of them is ever answered
 	Logger   *slog.Logger
 	Metrics  *Metrics
 	// Now is the wall clock, for Health alone.
@@ -81,6 +82,7 @@ type Loop struct {
 	epoch    uint64
 	number   uint64 // of the last tick
 	hold     hold
+	asker    *asker          // of sql rules
 	unsaved  *round          // evaluated, but its commit has not been seen to succeed
 	last     *Tick           // that this loop committed; nil before the first
 	kept     map[string]bool // revisions whose text is stored
@@ -93,7 +95,10 @@ type Loop struct {
 func NewLoop(t Timeline, cfg LoopConfig) *Loop {
 	cfg.setDefaults()
 	cfg.Detector.setDefaults()
-	return &Loop{cfg: cfg, timeline: t, detector: New(cfg.Detector), kept: map[string]bool{}, next: &cfg.Detector}
+	return &Loop{
+		cfg: cfg, timeline: t, detector: New(cfg.Detector), kept: map[string]bool{}, next: &cfg.Detector,
+		asker: newAsker(cfg.Querier, cfg.Metrics, cfg.Logger, cfg.Now),
+	}
 }
 
 // round is one tick on its way through the stages.
@@ -109,6 +114,9 @@ type round struct {
 // Run leads until the context ends (nil) or another detector takes over (ErrSuperseded). Other errors are retried and show in
 // Health. It must be called once.
 func (l *Loop) Run(ctx context.Context) error {
+	defer l.asker.wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	l.detector = New(*l.wanted())
 	started := false
 	failures := 0
@@ -227,7 +235,8 @@ func (l *Loop) progress(ctx context.Context, r *round) (err error) {
 }
 
 // decide chooses the tick. With nothing new to judge a tick still carries commands.
-func (l *Loop) decide(_ context.Context, r *round) error {
+func (l *Loop) decide(ctx context.Context, r *round) error {
+	l.asker.ask(ctx, l.detector.questions())
 	to, partial := l.hold.decide(&r.progress, l.cfg.Grace, l.cfg.Hold)
 	from := l.detector.Position()
 	var commands []incident.Command
@@ -252,6 +261,10 @@ func (l *Loop) decide(_ context.Context, r *round) error {
 		l.cfg.Metrics.lag.Set(r.progress.Clock.Sub(at).Seconds())
 	}
 	// Other rules begin with a tick that evaluates something: findings that they end have to end at some time.
+	var heard []Answer
+	if to.After(from) {
+		heard = l.asker.pending()
+	}
 	cfg := &l.detector.cfg
 	if to.After(from) || l.detector.at == 0 {
 		cfg = l.wanted()
@@ -259,7 +272,7 @@ func (l *Loop) decide(_ context.Context, r *round) error {
 	r.cfg = cfg
 	r.tick = Tick{
 		Number: l.number + 1, Epoch: l.epoch, From: from, To: to, Marks: r.progress.Marks, Clock: r.progress.Clock, Partial: partial,
-		Commands: commands, Rules: cfg.Rules.Revision, Catalogue: cfg.Catalogue.Revision, Binary: l.cfg.Binary,
+		Commands: commands, Answers: heard, Rules: cfg.Rules.Revision, Catalogue: cfg.Catalogue.Revision, Binary: l.cfg.Binary,
 	}
 	return nil
 }
@@ -331,6 +344,7 @@ func (l *Loop) save(ctx context.Context, r *round) error {
 	if l.cfg.Commands != nil && len(r.tick.Commands) > 0 {
 		l.cfg.Commands.Done(r.tick.Commands)
 	}
+	l.asker.done(r.tick.Answers)
 	l.last = &r.tick
 	l.health.committed(&r.tick, l.detector.Position())
 	l.cfg.Metrics.concluded(&r.out)

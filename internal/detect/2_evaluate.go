@@ -55,15 +55,23 @@ type finding struct {
 // evaluate runs each rule that is due.
 func (d *Detector) evaluate(t int64) {
 	for _, r := range d.rules {
-		if t%r.interval == 0 {
+		if r.due(t) {
 			d.evaluateRule(r, t)
 		}
 	}
 }
 
+// due tells whether a rule is judged at a step. One that asks a question is judged when it is answered.
+func (r *compiled) due(t int64) bool {
+	if as, ok := r.recall.(*answers); ok {
+		return as.due(t)
+	}
+	return t%r.interval == 0
+}
+
 func (d *Detector) evaluateRule(r *compiled, t int64) {
 	var verdicts []verdict
-	r.eval(d, r, t, func(v verdict) { verdicts = append(verdicts, v) })
+	r.eval(d, r, t-r.offset, func(v verdict) { verdicts = append(verdicts, v) })
 	if len(verdicts) == 0 && len(r.active) == 0 {
 		return
 	}
@@ -190,7 +198,12 @@ func (d *Detector) missing(r *compiled, f *finding, t int64) {
 		f.forget()
 		return
 	}
-	switch r.NoData {
+	noData := r.NoData
+	as, asks := r.recall.(*answers)
+	if asks && as.unanswered(t) && noData != rule.Alert {
+		noData = rule.Keep // that a query fails is not what "no data" says of its rows
+	}
+	switch noData {
 	case rule.Alert:
 		f.Last = now
 		if from != incident.Firing && now.Sub(f.F.ActiveAt) >= r.For.Std() {
@@ -216,6 +229,9 @@ func (d *Detector) missing(r *compiled, f *finding, t int64) {
 	if f.F.State != from {
 		d.transition(r, f, from, verdict{key: f.key, value: f.F.Value, requests: f.F.Requests, failures: f.F.Failures,
 			explain: func() string {
+				if asks {
+					return r.Alert + ": " + as.why(t)
+				}
 				return "no data since " + now.Add(-signal.BucketSize*missingSpacings).Format("15:04:05") + " UTC"
 			}}, now)
 	}

@@ -17,7 +17,9 @@ type compiled struct {
 	rule.Rule
 	order    int
 	interval int64 // in buckets
+	offset   int64 // in buckets: it is judged as of so long ago
 	limit    int
+	group    *rule.Group
 	labels   map[string]string // of the group
 	eval     evaluator
 	bound    int        // index of the latency bound, −1 for none
@@ -43,6 +45,7 @@ var evaluators = map[string]evaluator{
 	"saturation":   evalSaturation,
 	"gauge":        evalGauge,
 	"external":     evalExternal,
+	"sql":          evalSQL,
 	"backlog":      evalBacklog,
 	"retries":      evalRetries,
 	"absence":      evalAbsence,
@@ -52,11 +55,15 @@ var evaluators = map[string]evaluator{
 func (d *Detector) compile() {
 	bounds := map[time.Duration]bool{}
 	sets := map[string][]string{}
-	for _, g := range d.cfg.Rules.Groups {
+	for i := range d.cfg.Rules.Groups {
+		g := &d.cfg.Rules.Groups[i]
 		for _, r := range g.Rules {
 			c := &compiled{
-				Rule: r, order: len(d.rules), interval: max(1, buckets(g.Interval.Std())), limit: g.Limit, labels: g.Labels,
+				Rule: r, order: len(d.rules), interval: max(1, buckets(g.Interval.Std())), limit: g.Limit, group: g, labels: g.Labels,
 				eval: evaluators[r.Kind], bound: -1, active: map[incident.FindingKey]*finding{},
+			}
+			if r.Kind != "sql" { // whose question has it
+				c.offset = buckets(g.QueryOffset.Std())
 			}
 			switch p := r.Params.(type) {
 			case *rule.FailureRate:

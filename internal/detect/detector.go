@@ -126,6 +126,7 @@ func (d *Detector) Tick(in Inputs) Outputs {
 	var out Outputs
 	d.out, d.tick = &out, in.Tick
 	d.take(&in)
+	d.hear(in.Tick.Answers)
 	from, to := bucketOf(in.Tick.From), bucketOf(in.Tick.To)
 	if d.at == 0 {
 		d.at = from

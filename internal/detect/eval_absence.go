@@ -32,8 +32,9 @@ const telemetryResource = "telemetry/requests"
 type presences struct {
 	by map[signal.Path]*presence
 	// All that are judged, as of a version of the table of paths.
-	all  []quietOne
-	asOf int
+	all   []quietOne
+	asOf  int
+	blind int64 // the newest step at which requests were missing
 }
 
 // presence is how much traffic one service or path has, by hour, and how long its pauses are.
@@ -71,6 +72,7 @@ func newPresences(*compiled) recall { return &presences{by: map[signal.Path]*pre
 func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	p, ps := r.Params.(*rule.Absence), r.recall.(*presences)
 	if d.partial(signal.Requests) {
+		ps.blind = t
 		return
 	}
 	least := buckets(p.SilentFor.Std())
@@ -79,7 +81,7 @@ func evalAbsence(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	all := ps.gather(d, p)
 	for i := range all {
 		k := &all[i]
-		k.p.see(k.members, t, true)
+		k.p.see(k.members, t, ps.blind, true)
 		if t-k.p.last > buckets(usualAfter) || k.p.last-k.p.born < bucketsAnHour {
 			continue // that it is silent is how it is, or nothing is known of its pauses yet
 		}
@@ -194,7 +196,7 @@ func (ps *presences) present(path signal.Path) *presence {
 
 // see takes in what came since the last evaluation.
 // Without rate nobody asks how much traffic there is now.
-func (p *presence) see(members []*series, t int64, rate bool) {
+func (p *presence) see(members []*series, t, blind int64, rate bool) {
 	last := p.last
 	for _, s := range members {
 		last = max(last, s.last)
@@ -202,8 +204,8 @@ func (p *presence) see(members []*series, t int64, rate bool) {
 	if p.last == 0 {
 		p.last, p.born, p.hour = last, last, floorDiv(last, bucketsAnHour)+1 // the hour in which it began is not whole
 	}
-	// An hour's pause is no habit yet: what is found once must not hide the next time.
-	if gap := float64(last - p.last); gap > p.gap && gap < float64(bucketsAnHour) {
+	// An hour's pause is no habit yet: what is found once must not hide the next time. Nor is one in which nobody was looking.
+	if gap := float64(last - p.last); gap > p.gap && gap < float64(bucketsAnHour) && p.last >= blind {
 		p.gap = gap
 	}
 	if rate && (last > p.last || p.rate == 0) {
@@ -354,6 +356,7 @@ func (ps *presences) save() ([]byte, error) {
 			w.int(int64(v)) // counts, whole by nature
 		}
 	}
+	w.int(ps.blind)
 	return w.b, nil
 }
 
@@ -366,6 +369,9 @@ func (ps *presences) load(data []byte) error {
 			p.hours[i] = float32(r.int())
 		}
 		ps.by[k.Path] = p
+	}
+	if len(r.b) > 0 { // what was written before this was kept has seen all
+		ps.blind = r.int()
 	}
 	return r.err
 }

@@ -194,7 +194,7 @@ func (ts *tries) traffic(s *series, x *tried, t int64, n, least uint64) float64 
 		return 0
 	}
 	x.members[0] = s
-	p.see(x.members[:], t, false)
+	p.see(x.members[:], t, 0, false)
 	if n < least {
 		return 0
 	}

@@ -95,6 +95,8 @@ func (d *Detector) flows(r *compiled) bool {
 		return slices.ContainsFunc(d.gauges, func(g *gauge) bool { return !g.missing(d.at) })
 	case *rule.Support, *rule.External:
 		return true
+	case *rule.SQL:
+		return !r.recall.(*answers).unanswered(d.at)
 	}
 	return slices.ContainsFunc(d.paths.order, func(s *series) bool { return !s.missing(d.at) })
 }

@@ -18,6 +18,9 @@ type Metrics struct {
 	events                *prometheus.CounterVec
 	transitions           *prometheus.CounterVec
 	warnings              prometheus.Counter
+	queries               *prometheus.CounterVec
+	queriesSkipped        prometheus.Counter
+	queryDuration         prometheus.Histogram
 }
 
 // NewMetrics registers them; a nil registerer makes metrics that nobody reads.
@@ -45,6 +48,16 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		events:      vec("incident_events_total", "Entries in the incident log, by type.", "type"),
 		transitions: vec("finding_transitions_total", "Findings that changed their state, by the new state.", "state"),
 		warnings:    counter("warnings_total", "Warnings that a resource runs out."),
+
+		queries:        vec("queries_total", "Queries of sql rules, by what came of them.", "outcome"),
+		queriesSkipped: counter("queries_skipped_total", "Queries of sql rules that were due while the one before still ran."),
+		queryDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "tocsin", Subsystem: "detect", Name: "query_duration_seconds", Help: "Time that queries of sql rules took.",
+			Buckets: prometheus.ExponentialBuckets(0.01, 3, 9),
+		}),
+	}
+	for _, o := range queryOutcomes {
+		m.queries.WithLabelValues(o)
 	}
 	for _, s := range []string{"lead", "resume", "progress", "decide", "claim", "evaluate", "commit"} {
 		m.failures.WithLabelValues(s)
@@ -56,7 +69,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		m.transitions.WithLabelValues(s.String())
 	}
 	if reg != nil {
-		reg.MustRegister(m.ticks, m.steps, m.partial, m.duration, m.lag, m.checkpoint, m.failures, m.events, m.transitions, m.warnings)
+		reg.MustRegister(m.ticks, m.steps, m.partial, m.duration, m.lag, m.checkpoint, m.failures, m.events, m.transitions, m.warnings, m.queries, m.queriesSkipped, m.queryDuration)
 	}
 	return m
 }

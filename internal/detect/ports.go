@@ -45,8 +45,9 @@ type Tick struct {
 	// Partial names streams that were not waited for any longer: their silence says nothing.
 	Partial   []signal.Stream    `json:"partial,omitempty"`
 	Commands  []incident.Command `json:"commands,omitempty"`
-	Rules     string             `json:"rules"`     // revision of the rule files
-	Catalogue string             `json:"catalogue"` // revision of the catalogue
+	Answers   []Answer           `json:"answers,omitempty"` // of sql rules; they count from the tick's first step on
+	Rules     string             `json:"rules"`             // revision of the rule files
+	Catalogue string             `json:"catalogue"`         // revision of the catalogue
 	Binary    string             `json:"binary"`
 }
 

@@ -18,6 +18,7 @@ type recall interface {
 var recalls = map[string]func(*compiled) recall{
 	"gauge":    newWatches,
 	"external": newReceived,
+	"sql":      newAnswers,
 	"backlog":  newBacklogs,
 	"retries":  newTries,
 	"support":  newEars,

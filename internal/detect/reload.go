@@ -58,7 +58,7 @@ func (d *Detector) Reload(cfg Config) (*Detector, error) {
 func (r *compiled) judgesAs(o *compiled) bool {
 	a, errA := json.Marshal(r.Params)
 	b, errB := json.Marshal(o.Params)
-	return errA == nil && errB == nil && string(a) == string(b) && r.Kind == o.Kind && r.NoData == o.NoData && r.interval == o.interval
+	return errA == nil && errB == nil && string(a) == string(b) && r.Kind == o.Kind && r.NoData == o.NoData && r.interval == o.interval && r.offset == o.offset
 }
 
 // forgetProofs begins evidence anew where a rule counts other requests as bad than before. What was learned under another

@@ -180,7 +180,8 @@ func (s *series) sift(t int64, p *plan) {
 		} else if !hot && !p.all {
 			continue
 		}
-		if huge || c.possible(s, t, hot, len(p.windows)+1) {
+		// The lanes are as of now: what is judged as of an earlier moment is looked at whole.
+		if huge || c.rule.offset > 0 || c.possible(s, t, hot, len(p.windows)+1) {
 			c.rule.found = append(c.rule.found, s)
 		}
 	}

@@ -26,6 +26,7 @@ var Kinds = []Kind{
 	{"backlog", "waiting work grows past what is usual; ends when it is drained, or after a day once it no longer grows", exampleBacklog, decodeAs[Backlog]},
 	{"retries", "requests are tried again and again, or come several times as often as usual", exampleRetries, decodeAs[Retries]},
 	{"external", "another system says so: an alert that it sent", exampleExternal, decodeAs[External]},
+	{"sql", "a query of ClickHouse of your own returns rows, or rows with a value above or below a bound", exampleSQL, decodeAs[SQL]},
 	{"high_impact", "the evidence of all sources together is worth waking somebody: by points, or by what independent sources prove together", exampleHighImpact, decodeAs[HighImpact]},
 }
 

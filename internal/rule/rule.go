@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -222,4 +223,11 @@ func SortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// JudgesAs tells whether two rules have the same parameters, wherever in a file they stand.
+func (r *Rule) JudgesAs(o *Rule) bool {
+	a, errA := json.Marshal(r.Params)
+	b, errB := json.Marshal(o.Params)
+	return errA == nil && errB == nil && r.Kind == o.Kind && string(a) == string(b)
 }

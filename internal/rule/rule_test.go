@@ -57,6 +57,7 @@ func TestDefaultsAndOverrides(t *testing.T) {
 	}
 }
 
+// A value in a label would begin another finding at each evaluation (prometheus#4836).
 func TestMistakesHaveTheirPlace(t *testing.T) {
 	_, err := load(t,
 		"alert: A\nkind: failure_rate\nabove: 5%\nwindow: 7s",

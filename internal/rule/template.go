@@ -51,6 +51,7 @@ func (r *Rule) lint(g *Group) (errs strictyaml.Errors) {
 	if i := g.Interval.Std(); i%signal.BucketSize != 0 {
 		errs = append(errs, g.Pos.Errorf("interval %s: want a multiple of %s, the detector's tick", g.Interval, signal.BucketSize))
 	}
+	errs = append(errs, r.checkOffset(g)...)
 	for _, name := range SortedKeys(r.Labels) {
 		l := r.Labels[name]
 		if strings.Contains(l.Value, "$value") || strings.Contains(l.Value, ".Value") {

@@ -113,7 +113,7 @@ func (r *Rule) overlaps(o *Rule) string {
 	if r.Kind != o.Kind || r.Shadow != o.Shadow || r.Kind == "high_impact" || r.Labels["severity"].Value != o.Labels["severity"].Value {
 		return ""
 	}
-	if reflect.DeepEqual(r.Params, o.Params) {
+	if r.JudgesAs(o) {
 		return "judges the same as"
 	}
 	a, ok := r.Params.(*FailureRate)

@@ -21,20 +21,25 @@ import (
 type file struct {
 	RuleFiles []string  `yaml:"rule_files"` // further rule files, relative to this one
 	Catalogue yaml.Node `yaml:"catalogue"`
+	Routes    yaml.Node `yaml:"routes"` // a routes file, relative to this one, or its content; the nearest routes.yaml if left out
+	TimeZone  string    `yaml:"time_zone"`
 	Tests     []test    `yaml:"tests" strict:"required"`
 }
 
 type test struct {
 	Name      string         `yaml:"name" strict:"required"`
-	Start     instant        `yaml:"start"`
+	Start     instant        `yaml:"start"`     // the first moment, as in 2026-03-29T00:30:00, in the time zone; or with an offset of its own
+	TimeZone  string         `yaml:"time_zone"` // as in Europe/London, instead of the file's; UTC if neither is there
 	Catalogue yaml.Node      `yaml:"catalogue"` // instead of the file's
+	Routes    yaml.Node      `yaml:"routes"`    // instead of the file's
+	Silences  []silence      `yaml:"silences"`
 	Input     []line         `yaml:"input" strict:"required"`
 	Expect    []expectation  `yaml:"expect" strict:"required"`
 	Pos       strictyaml.Pos `yaml:"-"`
 }
 
 // line is one source of events from one time to another, counted from the test's start. Exactly one of requests, gauge,
-// tickets, change and alert says what it is.
+// tickets, change, alert and result says what it is.
 type line struct {
 	// Requests is "service / operation / access".
 	Requests  pathName            `yaml:"requests"`
@@ -69,6 +74,10 @@ type line struct {
 	Labels  map[string]string `yaml:"labels"`
 	Summary string            `yaml:"summary"`
 
+	Result string      `yaml:"result"` // name of a sql rule whose query returns rows, or none, each time it is asked
+	Rows   []resultRow `yaml:"rows"`
+	Error  string      `yaml:"error"` // instead of rows: why it fails
+
 	From strictyaml.Duration `yaml:"from"`
 	To   strictyaml.Duration `yaml:"to"` // a change without an end is still running
 	Pos  strictyaml.Pos      `yaml:"-"`
@@ -84,7 +93,9 @@ type expectation struct {
 	Findings  *[]wantFinding      `yaml:"findings"`
 	Incidents *[]wantIncident     `yaml:"incidents"`
 	Warnings  *[]wantWarning      `yaml:"warnings"` // all since the start
-	Pos       strictyaml.Pos      `yaml:"-"`
+	// Notifications are all that went out since they were last looked at, but for edits and notes, which may be left out.
+	Notifications *[]wantMessage `yaml:"notifications"`
+	Pos           strictyaml.Pos `yaml:"-"`
 }
 
 // wantFinding names a finding by what is given; State is firing if left out.
@@ -135,11 +146,55 @@ func (p *pathName) UnmarshalText(b []byte) error {
 	return err
 }
 
-type instant struct{ time.Time }
+// instant is a moment that may leave its offset to a time zone.
+type instant struct {
+	time.Time
+	local bool
+}
 
 func (i *instant) UnmarshalText(b []byte) (err error) {
+	if i.Time, err = time.Parse("2006-01-02T15:04:05", string(b)); err == nil {
+		i.local = true
+		return nil
+	}
 	i.Time, err = time.Parse(time.RFC3339, string(b))
+	i.local = false
 	return err
 }
 
-func (t *test) SetDefaults() { t.Start.Time = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
+func (t *test) SetDefaults() {
+	t.Start = instant{time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), true}
+}
+
+// begin is the first moment in the test's time zone.
+func (t *test) begin() (time.Time, error) {
+	zone, err := time.LoadLocation(t.TimeZone)
+	if err != nil {
+		return time.Time{}, t.Pos.Errorf("time_zone: %v", err)
+	}
+	if !t.Start.local {
+		return t.Start.In(zone), nil
+	}
+	y, m, d := t.Start.Date()
+	return time.Date(y, m, d, t.Start.Hour(), t.Start.Minute(), t.Start.Second(), 0, zone), nil
+}
+
+// silence is in force from one time to another, counted from the test's start.
+type silence struct {
+	Matchers []string            `yaml:"matchers" strict:"required"`
+	From     strictyaml.Duration `yaml:"from"`
+	To       strictyaml.Duration `yaml:"to" strict:"required"`
+	Pos      strictyaml.Pos      `yaml:"-"`
+}
+
+// wantMessage names a message by what is given.
+type wantMessage struct {
+	Receiver string         `yaml:"receiver" strict:"required"`
+	Kind     string         `yaml:"kind"`   // pagerduty, slack, webhook
+	Action   string         `yaml:"action"` // open, raise, update, note, acknowledge, close; open if left out
+	Says     string         `yaml:"says"`   // must be part of the text
+	Text     string         `yaml:"text"`   // is the text
+	Pos      strictyaml.Pos `yaml:"-"`
+}
+
+func (w *wantMessage) SetDefaults() { w.Action = "open" }

@@ -14,14 +14,16 @@ import (
 // check finds lines that say nothing, or several things.
 func (l *line) check() error {
 	n := 0
-	for _, has := range []bool{l.Requests.Service != "", l.Gauge != "", l.Tickets != "" || l.Text != "", l.Change != "", l.Alert != ""} {
+	for _, has := range []bool{l.Requests.Service != "", l.Gauge != "", l.Tickets != "" || l.Text != "", l.Change != "", l.Alert != "", l.Result != ""} {
 		if has {
 			n++
 		}
 	}
 	switch {
 	case n != 1:
-		return l.Pos.Errorf("an input line is exactly one of requests, gauge, tickets (or text), change and alert")
+		return l.Pos.Errorf("an input line is exactly one of requests, gauge, tickets (or text), change, alert and result")
+	case l.Result == "" && (l.Rows != nil || l.Error != ""), l.Rows != nil && l.Error != "":
+		return l.Pos.Errorf("rows, or an error, are what the query of a sql rule gives: name the rule with result")
 	case l.Change == "" && l.Alert == "" && l.To <= l.From:
 		return l.Pos.Errorf("the line ends at %s, before it begins", l.To)
 	case l.Requests.Service != "" && l.PerSecond <= 0:
@@ -38,6 +40,7 @@ func (l *line) check() error {
 func (l *line) feed(in *detect.Inputs, start time.Time, b time.Duration, carry *fractions) {
 	from, to := l.From.Std(), l.To.Std()
 	switch {
+	case l.Result != "":
 	case l.Change != "":
 		l.feedChange(in, start, b)
 	case l.Alert != "":

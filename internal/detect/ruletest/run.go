@@ -33,18 +33,22 @@ type Result struct {
 // OK tells whether the test passed.
 func (r Result) OK() bool { return r.Diff == "" }
 
-// Run runs every *_test.yaml below root that has its rule file beside it, in order of name.
-func Run(fsys fs.FS, root string) []Result {
+// Run is RunWith without anything besides the detector.
+func Run(fsys fs.FS, root string) []Result { return RunWith(fsys, root, Options{}) }
+
+// RunWith runs every *_test.yaml below root that has its rule file beside it, in order of name. One beside routes.yaml plays against
+// all rules of its folder and of those below.
+func RunWith(fsys fs.FS, root string, o Options) []Result {
 	var out []Result
 	err := fs.WalkDir(fsys, root, func(p string, d fs.DirEntry, err error) error {
 		rules, isTest := strings.CutSuffix(p, "_test.yaml")
 		if err != nil || d.IsDir() || !isTest {
 			return err
 		}
-		if _, err := fs.Stat(fsys, rules+".yaml"); err != nil || path.Base(rules) == "routes" {
+		if _, err := fs.Stat(fsys, rules+".yaml"); err != nil {
 			return nil // the test of something else
 		}
-		out = append(out, runFile(fsys, p, rules+".yaml")...)
+		out = append(out, runFile(fsys, p, rules+".yaml", o)...)
 		return nil
 	})
 	if err != nil {
@@ -53,7 +57,7 @@ func Run(fsys fs.FS, root string) []Result {
 	return out
 }
 
-func runFile(fsys fs.FS, name, rules string) (out []Result) {
+func runFile(fsys fs.FS, name, rules string, o Options) (out []Result) {
 	fail := func(err error) []Result { return []Result{{File: name, Diff: err.Error()}} }
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -64,8 +68,16 @@ func runFile(fsys fs.FS, name, rules string) (out []Result) {
 		return fail(err)
 	}
 	set := &rule.Set{Revision: "test"}
-	for _, r := range append([]string{path.Base(rules)}, f.RuleFiles...) {
-		p := path.Join(path.Dir(name), r)
+	all := []string{rules}
+	if path.Base(rules) == "routes.yaml" {
+		if all, err = allRules(fsys, path.Dir(name)); err != nil {
+			return fail(err)
+		}
+	}
+	for _, r := range f.RuleFiles {
+		all = append(all, path.Join(path.Dir(name), r))
+	}
+	for _, p := range all {
 		data, err := fs.ReadFile(fsys, p)
 		if err != nil {
 			return fail(err)
@@ -82,7 +94,10 @@ func runFile(fsys fs.FS, name, rules string) (out []Result) {
 		if node.IsZero() {
 			node = &f.Catalogue
 		}
-		diff, err := t.run(set, node)
+		if t.TimeZone == "" {
+			t.TimeZone = f.TimeZone
+		}
+		diff, err := t.run(set, node, func(begin time.Time) (Responder, error) { return t.responder(fsys, name, &f.Routes, begin, o) })
 		if err != nil {
 			diff = err.Error()
 		}
@@ -103,15 +118,18 @@ func readCatalogue(n *yaml.Node) (*catalogue.Catalogue, error) {
 }
 
 // run plays the input bucket by bucket and compares at each time that is asked for.
-func (t *test) run(set *rule.Set, node *yaml.Node) (string, error) {
+func (t *test) run(set *rule.Set, node *yaml.Node, responder func(begin time.Time) (Responder, error)) (string, error) {
 	cat, err := readCatalogue(node)
 	if err != nil {
 		return "", err
 	}
 	var errs strictyaml.Errors
 	for i := range t.Input {
-		if err := t.Input[i].check(); err != nil {
-			errs.Add(t.Input[i].Pos, err)
+		l := &t.Input[i]
+		if err := l.check(); err != nil {
+			errs.Add(l.Pos, err)
+		} else if l.Result != "" && !asks(set, l.Result) {
+			errs.Add(l.Pos, l.Pos.Errorf("result: %s is no sql rule of these files", l.Result))
 		}
 	}
 	end := time.Duration(0)
@@ -124,9 +142,18 @@ func (t *test) run(set *rule.Set, node *yaml.Node) (string, error) {
 	if err := errs.Err(); err != nil {
 		return "", err
 	}
+	begin, err := t.begin()
+	if err != nil {
+		return "", err
+	}
+	answer, err := responder(begin)
+	if err != nil {
+		return "", err
+	}
+	start := begin.UTC()
 	expect := slices.Clone(t.Expect)
 	slices.SortStableFunc(expect, func(a, b expectation) int { return cmp.Compare(a.At, b.At) })
-	p := player{detector: detect.New(detect.Config{Rules: set, Catalogue: cat}), findings: map[incident.FindingKey]incident.Finding{}, incidents: map[string]incident.Incident{}}
+	p := player{begin: begin, detector: detect.New(detect.Config{Rules: set, Catalogue: cat}), findings: map[incident.FindingKey]incident.Finding{}, incidents: map[string]incident.Incident{}}
 	carries := make([]fractions, len(t.Input))
 	var diff strings.Builder
 	for b, next := time.Duration(0), 0; next < len(expect); b += signal.BucketSize {
@@ -134,12 +161,22 @@ func (t *test) run(set *rule.Set, node *yaml.Node) (string, error) {
 			p.compare(&diff, &expect[next])
 			next++
 		}
-		in := detect.Inputs{Tick: detect.Tick{Number: uint64(b/signal.BucketSize) + 1, From: t.Start.Add(b), To: t.Start.Add(b + signal.BucketSize)}}
+		in := detect.Inputs{Tick: detect.Tick{Number: uint64(b/signal.BucketSize) + 1, From: start.Add(b), To: start.Add(b + signal.BucketSize)}}
 		for i := range t.Input {
-			t.Input[i].feed(&in, t.Start.Time, b, &carries[i])
+			t.Input[i].feed(&in, start, b, &carries[i])
 		}
 		in.Cells = merge(in.Cells)
-		p.see(p.detector.Tick(in))
+		in.Tick.Answers = t.answers(set, start, b)
+		out := p.detector.Tick(in)
+		p.see(out)
+		if answer == nil {
+			continue
+		}
+		sent, err := answer.Hear(in.Tick.To, out.Events)
+		if err != nil {
+			return "", err
+		}
+		p.messages = append(p.messages, sent...)
 	}
 	return diff.String(), nil
 }
@@ -151,6 +188,8 @@ type player struct {
 	order     []string // incidents by first sight
 	incidents map[string]incident.Incident
 	warnings  []incident.Warning
+	messages  []Message // since they were looked at
+	begin     time.Time // in the test's time zone
 }
 
 func (p *player) see(o detect.Outputs) {
@@ -174,13 +213,20 @@ func (p *player) see(o detect.Outputs) {
 
 func (p *player) compare(diff *strings.Builder, e *expectation) {
 	report := func(pos strictyaml.Pos, format string, args ...any) {
-		fmt.Fprintf(diff, "%s: at %s: %s\n", pos, e.At, fmt.Sprintf(format, args...))
+		when := e.At.String()
+		if zone := p.begin.Location(); zone != time.UTC {
+			when += p.begin.Add(e.At.Std()).Format(" (Mon 15:04:05 MST)")
+		}
+		fmt.Fprintf(diff, "%s: at %s: %s\n", pos, when, fmt.Sprintf(format, args...))
 	}
 	if e.Findings != nil {
 		p.compareFindings(e, report)
 	}
 	if e.Incidents != nil {
 		p.compareIncidents(e, report)
+	}
+	if e.Notifications != nil {
+		p.compareMessages(e, report)
 	}
 	if e.Warnings != nil {
 		got := slices.Clone(p.warnings)

@@ -3,6 +3,7 @@ package timelinetest
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -56,6 +57,10 @@ func recordComesBack(t *testing.T, s Subject) {
 	want := d.tick()
 	want.Partial = []signal.Stream{signal.Tickets, signal.Changes}
 	want.Commands = []incident.Command{{ID: "c1", Type: incident.CommandMerge, Incident: "i1", Into: "i2", By: "x", Via: "cli", At: at(1), Note: "it's \"one\"\n"}}
+	want.Answers = []detect.Answer{
+		{Rule: "q", Of: "1f", At: at(60), From: at(0), To: at(60), Rows: []detect.AnswerRow{{Labels: map[string]string{"site": "it's"}, Value: detect.Number(math.Inf(1))}, {Value: 0.1}}},
+		{Rule: "r", Of: "2e", At: at(60), From: at(0), To: at(60), Error: "no answer within 10s"},
+	}
 	want.Rules, want.Catalogue, want.Binary = "r1", "c1", "v1"
 	same(t, "claimed tick", want, d.claim(want).Tick)
 	resumed := d.resume()

@@ -50,18 +50,21 @@ type Options struct {
 	// Dir is where relative *_file names are looked up, unless the file's global.secrets_dir says otherwise.
 	Dir    string
 	Client *http.Client // nil makes one
+	// Secret, where it is not nil, stands for the files of secrets: nothing is read, as in a rehearsal.
+	Secret func(kind, file string) strictyaml.Secret
 }
 
 type build struct {
 	cfg    *route.Config
 	dir    string
 	client *http.Client
+	invent func(kind, file string) strictyaml.Secret
 }
 
 // Build reads the secrets and makes one place for each way out, shared by the receivers that lead there. Every mistake
 // is reported with its place in the file; none shows a secret.
 func Build(cfg *route.Config, o Options) ([]respond.Place, error) {
-	b := &build{cfg: cfg, dir: o.Dir, client: o.Client}
+	b := &build{cfg: cfg, dir: o.Dir, client: o.Client, invent: o.Secret}
 	if d := cfg.Global.SecretsDir; d != "" {
 		if b.dir = d; !filepath.IsAbs(d) {
 			b.dir = filepath.Join(o.Dir, d)
@@ -112,7 +115,10 @@ func Client() *http.Client {
 	}
 }
 
-func (b *build) secret(inline strictyaml.Secret, file string) (strictyaml.Secret, error) {
+func (b *build) secret(kind string, inline strictyaml.Secret, file string) (strictyaml.Secret, error) {
+	if b.invent != nil && file != "" {
+		return b.invent(kind, file), nil
+	}
 	if file != "" && !filepath.IsAbs(file) {
 		file = filepath.Join(b.dir, file)
 	}
@@ -124,7 +130,7 @@ func buildPagerDuty(b *build, i route.Integration, _ string) (respond.Place, err
 	if c.URL == "" {
 		c.URL = b.cfg.Global.PagerDutyURL
 	}
-	key, err := b.secret(c.RoutingKey, c.RoutingKeyFile)
+	key, err := b.secret(i.Kind.Name, c.RoutingKey, c.RoutingKeyFile)
 	if err != nil {
 		return respond.Place{}, err
 	}
@@ -138,7 +144,7 @@ func buildSlack(b *build, i route.Integration, _ string) (respond.Place, error) 
 	if c.APIURL == "" {
 		c.APIURL = b.cfg.Global.SlackAPIURL
 	}
-	token, err := b.secret(c.Token, c.TokenFile)
+	token, err := b.secret(i.Kind.Name, c.Token, c.TokenFile)
 	if err != nil {
 		return respond.Place{}, err
 	}
@@ -148,7 +154,7 @@ func buildSlack(b *build, i route.Integration, _ string) (respond.Place, error) 
 
 func buildWebhook(b *build, i route.Integration, receiver string) (respond.Place, error) {
 	c := i.Config.(*webhook.Config)
-	u, err := b.secret(c.URL, c.URLFile)
+	u, err := b.secret(i.Kind.Name, c.URL, c.URLFile)
 	if err != nil {
 		return respond.Place{}, err
 	}

@@ -1,0 +1,168 @@
+package detect
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/rule"
+	"github.com/tocsin-project/tocsin/internal/signal"
+)
+
+// answerHolds is how many of a rule's intervals an answer holds.
+const answerHolds = 3
+
+// answers is what one sql rule has been told: the newest answer, and whether it has been judged.
+type answers struct {
+	question Question // of any moment
+	every    int64    // steps between two questions
+	newest   *Answer
+	fresh    bool // the newest answer has not been judged
+}
+
+func newAnswers(c *compiled) recall {
+	a := &answers{every: everyOf(c.group.Interval.Std())}
+	a.question, _ = QuestionAt(c.group, &c.Rule, timeOf(0))
+	return a
+}
+
+// due tells when to judge: once for each answer, and where no answer comes any more, to say so.
+func (as *answers) due(t int64) bool { return as.fresh || t%as.every == 0 && as.stale(t) }
+
+// stale tells that nothing has been heard for so long that nothing is known any more. It is counted in event time, so that a replay
+// comes to the same.
+func (as *answers) stale(t int64) bool {
+	return as.newest == nil || t-bucketOf(as.newest.At) > answerHolds*as.every+buckets(as.question.Timeout)
+}
+
+// unanswered tells that nothing is known, which no rule may take for good news.
+func (as *answers) unanswered(t int64) bool {
+	return as.newest == nil || as.newest.Error != "" || as.stale(t)
+}
+
+// why says what is missing, for findings that become unknown.
+func (as *answers) why(t int64) string {
+	switch {
+	case as.newest == nil:
+		return "its query has not been answered yet"
+	case as.newest.Error != "":
+		return "its query failed: " + as.newest.Error
+	case !as.stale(t):
+		return "its query gives no value for it any more"
+	}
+	return "its query has not been answered since " + as.newest.At.Format("15:04:05") + " UTC"
+}
+
+// hear takes the answers that a tick carries. Each counts from the tick's first step on; what was asked by another text of the rule,
+// or is older than what is known, does not count.
+func (d *Detector) hear(all []Answer) {
+	for i := range all {
+		r := d.ruleOf(all[i].Rule)
+		if r == nil {
+			continue
+		}
+		as, ok := r.recall.(*answers)
+		if ok && as.question.Of == all[i].Of && (as.newest == nil || all[i].At.After(as.newest.At)) {
+			as.newest, as.fresh = &all[i], true
+		}
+	}
+}
+
+// questions are what rules ask about the data that has been judged, of each rule the newest one without an answer.
+func (d *Detector) questions() (out []Question) {
+	if d.at == 0 {
+		return nil
+	}
+	for _, r := range d.rules {
+		as, ok := r.recall.(*answers)
+		if !ok {
+			continue
+		}
+		if q, ok := QuestionAt(r.group, &r.Rule, timeOf(d.at)); ok && (as.newest == nil || as.newest.At.Before(q.At)) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// evalSQL judges the rows of the newest answer.
+func evalSQL(d *Detector, r *compiled, t int64, yield func(verdict)) {
+	p, as := r.Params.(*rule.SQL), r.recall.(*answers)
+	as.fresh = false
+	failed := incident.FindingKey{Rule: r.Alert} // that its query fails is what the rule finds, where no_data says so
+	if as.unanswered(t) {
+		if r.NoData == rule.Alert && as.newest != nil {
+			yield(verdict{key: failed, abnormal: true, explain: func() string { return r.Alert + ": " + as.why(t) }})
+		}
+		return // what was found before is unknown
+	}
+	stream := d.anyPartial()
+	there := make(map[incident.FindingKey]bool, len(as.newest.Rows))
+	for i := range as.newest.Rows {
+		row := &as.newest.Rows[i]
+		key, value := row.key(r.Alert), float64(row.Value)
+		there[key] = true
+		abnormal := p.Abnormal(value)
+		if math.IsNaN(value) || !abnormal && r.active[key] == nil {
+			continue
+		}
+		yield(as.verdict(r, key, value, abnormal, stream))
+	}
+	for _, key := range sortedFindings(r.active) {
+		switch {
+		case there[key]:
+		case !p.Compares(), key == failed && r.NoData == rule.Alert:
+			yield(verdict{key: key, stream: stream, explain: func() string { return "its query no longer returns it" }})
+		case r.NoData == rule.Zero:
+			yield(as.verdict(r, key, 0, p.Abnormal(0), stream))
+		}
+	}
+}
+
+func (as *answers) verdict(r *compiled, key incident.FindingKey, value float64, abnormal bool, stream signal.Stream) verdict {
+	a := as.newest
+	finite := max(-math.MaxFloat64, min(value, math.MaxFloat64)) // a division by zero; JSON has no other number for it
+	return verdict{key: key, abnormal: abnormal, value: finite, stream: stream, explain: func() string {
+		text := r.Alert
+		if s := rowSubject(&key); s != "" {
+			text = s + ": " + text
+		}
+		p := r.Params.(*rule.SQL)
+		text += " is " + number(value, "")
+		switch {
+		case p.Above != nil && value > *p.Above:
+			text += ", above " + number(*p.Above, "")
+		case p.Below != nil && value < *p.Below:
+			text += ", below " + number(*p.Below, "")
+		}
+		return text + fmt.Sprintf("; by its query from %s to %s UTC", a.From.UTC().Format("15:04:05"), a.To.UTC().Format("15:04:05"))
+	}}
+}
+
+// anyPartial is a stream that misses data, if one does: what a query reads is not known here, so a good answer is none while any is.
+func (d *Detector) anyPartial() signal.Stream {
+	if len(d.tick.Partial) > 0 {
+		return d.tick.Partial[0]
+	}
+	return ""
+}
+
+type answersState struct {
+	Newest *Answer `json:",omitempty"`
+	Fresh  bool    `json:",omitempty"`
+}
+
+func (as *answers) save() ([]byte, error) { return json.Marshal(answersState{as.newest, as.fresh}) }
+
+// load forgets what was asked otherwise.
+func (as *answers) load(data []byte) error {
+	var s answersState
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	if s.Newest != nil && s.Newest.Of == as.question.Of {
+		as.newest, as.fresh = s.Newest, s.Fresh
+	}
+	return nil
+}
