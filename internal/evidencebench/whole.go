@@ -2,9 +2,13 @@ package evidencebench
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tocsin-project/tocsin/internal/catalogue"
 	"github.com/tocsin-project/tocsin/internal/detect"
@@ -110,6 +114,29 @@ func RunWhole(kind Kind, seed uint64, days int, rules *rule.Set, troubles ...Tro
 		in.Tickets = nil
 	}
 	return out, nil
+}
+
+// RunWholes plays one world a seed, as many at once as there are processors, and adds up what came of them. It tells of each, one at a
+// time, in the order in which they end.
+func RunWholes(kind Kind, seeds, days int, rules *rule.Set, tell func(seed int, w Whole)) (sum Whole, err error) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for seed := range seeds {
+		group.Go(func() error {
+			w, err := RunWhole(kind, uint64(seed+1), days, rules) //nolint:gosec // counted from 0
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sum.Days, sum.Pages, sum.Suspected, sum.Findings = sum.Days+w.Days, sum.Pages+w.Pages, sum.Suspected+w.Suspected, sum.Findings+w.Findings
+			tell(seed+1, w)
+			return nil
+		})
+	}
+	err = group.Wait()
+	return sum, err
 }
 
 func (w *Whole) take(o detect.Outputs, paged map[string]bool) {

@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 
 	"github.com/tocsin-project/tocsin/internal/evidencebench"
 )
@@ -48,31 +46,15 @@ func run() error {
 	return nil
 }
 
-func (j *job) run(days int) (sum evidencebench.Whole, err error) {
+func (j *job) run(days int) (evidencebench.Whole, error) {
 	rules, err := evidencebench.WholeRules(j.budget)
 	if err != nil {
-		return sum, err
+		return evidencebench.Whole{}, fmt.Errorf("budget %s: %w", j.budget, err)
 	}
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for seed := range j.seeds {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			w, e := evidencebench.RunWhole(j.kind, uint64(seed+1), days, rules)
-			mu.Lock()
-			defer mu.Unlock()
-			if e != nil {
-				err = e
-			}
-			sum.Pages, sum.Suspected, sum.Findings = sum.Pages+w.Pages, sum.Suspected+w.Suspected, sum.Findings+w.Findings
-			fmt.Fprintf(os.Stderr, "%s, %s, seed %d: %d pages\n", j.kind.Name, j.budget, seed+1, w.Pages)
-			for _, p := range w.Paging {
-				fmt.Fprintf(os.Stderr, "  day %.2f: %s\n", float64(p.Minute)/(24*60), p.Title)
-			}
-		})
-	}
-	wg.Wait()
-	return sum, err
+	return evidencebench.RunWholes(j.kind, j.seeds, days, rules, func(seed int, w evidencebench.Whole) {
+		fmt.Fprintf(os.Stderr, "%s, %s, seed %d: %d pages\n", j.kind.Name, j.budget, seed, w.Pages)
+		for _, p := range w.Paging {
+			fmt.Fprintf(os.Stderr, "  day %.2f: %s\n", float64(p.Minute)/(24*60), p.Title)
+		}
+	})
 }
