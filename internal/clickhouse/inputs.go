@@ -37,7 +37,7 @@ func (t *Timeline) inputs(ctx context.Context, tables []stream, from, to uint64)
 		group.Go(func() (err error) {
 			switch table.Name {
 			case signal.Requests:
-				cells, err = readRows(groupCtx, t.db, "inputs_cells.sql", from, to, scanCell)
+				cells, err = t.cells(groupCtx, from, to)
 			case signal.Gauges:
 				gauges, err = readRows(groupCtx, t.db, "inputs_gauges.sql", from, to, scanGauge)
 			case signal.Tickets:
@@ -91,6 +91,43 @@ func (t *Timeline) inputs(ctx context.Context, tables []stream, from, to uint64)
 	return all, nil
 }
 
+// cells reads by far the most rows of a tick.
+func (t *Timeline) cells(ctx context.Context, from, to uint64) (out []ofTick[cellRow], err error) {
+	if t.db.cfg.Protocol == "native" {
+		return readRows(ctx, t.db, "inputs_cells.sql", from, to, scanCell)
+	}
+	latency := make([]uint64, 0, len(signal.Latency{}))
+	err = t.db.queryBinary(ctx, "read inputs", queryText("inputs_cells.sql"), func(r *binaryRows) error {
+		out = append(out, ofTick[cellRow]{})
+		row := &out[len(out)-1]
+		c := &row.row.cell
+		row.tick = r.uint64()
+		c.Bucket = fromMillis(r.int64())
+		row.row.id = r.uint64()
+		for _, o := range [...]signal.Outcome{signal.Success, signal.Failure, signal.Rejected, signal.Throttled} {
+			c.Outcomes[o] = r.uint64()
+		}
+		c.Retries = r.uint64()
+		latency = r.uint64s(latency[:0])
+		copy(c.Latency[:], latency)
+		c.Accounts = r.uint64s(nil)
+		hashes, traces, errs, who := r.uint64s(nil), r.texts(), r.texts(), r.texts()
+		c.Estimated = r.uint8() != 0
+		if r.err == nil {
+			c.Samples = samplesOf(hashes, traces, errs, who)
+		}
+		return r.err
+	}, ch.Named("from", from), ch.Named("to", to))
+	return out, err
+}
+
+func samplesOf(hashes []uint64, traces, errs, who []string) (out []signal.Sample) {
+	for i := range hashes {
+		out = append(out, signal.Sample{Hash: hashes[i], TraceID: traces[i], Error: errs[i], Account: who[i]})
+	}
+	return out
+}
+
 func readRows[T any](ctx context.Context, db *DB, file string, from, to uint64, scan func(driver.Rows, *uint64, *T) error) (out []ofTick[T], err error) {
 	err = db.query(ctx, "read inputs", queryText(file), func(r driver.Rows) error {
 		var row ofTick[T]
@@ -118,9 +155,7 @@ func scanCell(r driver.Rows, tick *uint64, out *cellRow) error {
 	if len(accounts) > 0 {
 		c.Accounts = accounts
 	}
-	for i := range hashes {
-		c.Samples = append(c.Samples, signal.Sample{Hash: hashes[i], TraceID: traces[i], Error: errs[i], Account: who[i]})
-	}
+	c.Samples = samplesOf(hashes, traces, errs, who)
 	return nil
 }
 

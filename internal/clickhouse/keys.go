@@ -94,15 +94,7 @@ func (c *keyCache) load(ctx context.Context, d *DB, ids []uint64) (map[uint64]si
 		}
 	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(missing)), keysAskedMax) {
-		err := d.query(ctx, "read keys", queryText("keys.sql"), func(r driver.Rows) error {
-			var id uint64
-			var k signal.Key
-			var access string
-			var attributes map[string]string
-			if err := r.Scan(&id, &k.Service, &k.Operation, &access, &attributes); err != nil {
-				return err
-			}
-			var err error
+		took := func(id uint64, k signal.Key, access string, attributes map[string]string) (err error) {
 			if k.Access, err = signal.ParseAccess(access); err != nil {
 				return fmt.Errorf("key %d: %w", id, err)
 			}
@@ -110,8 +102,8 @@ func (c *keyCache) load(ctx context.Context, d *DB, ids []uint64) (map[uint64]si
 			found[id] = k
 			delete(missing, id)
 			return nil
-		}, ch.Named("ids", chunk))
-		if err != nil {
+		}
+		if err := d.keys(ctx, took, chunk); err != nil {
 			return nil, err
 		}
 	}
@@ -120,4 +112,27 @@ func (c *keyCache) load(ctx context.Context, d *DB, ids []uint64) (map[uint64]si
 	}
 	c.put(found)
 	return found, nil
+}
+
+// keys reads the words of ids.
+func (d *DB) keys(ctx context.Context, took func(id uint64, k signal.Key, access string, attributes map[string]string) error, ids []uint64) error {
+	var id uint64
+	var k signal.Key
+	var access string
+	if d.cfg.Protocol != "native" {
+		return d.queryBinary(ctx, "read keys", queryText("keys.sql"), func(r *binaryRows) error {
+			id, k.Service, k.Operation, access = r.uint64(), r.text(), r.text(), r.text()
+			if attributes := r.texts2(); r.err == nil {
+				return took(id, k, access, attributes)
+			}
+			return r.err
+		}, ch.Named("ids", ids))
+	}
+	return d.query(ctx, "read keys", queryText("keys.sql"), func(r driver.Rows) error {
+		var attributes map[string]string
+		if err := r.Scan(&id, &k.Service, &k.Operation, &access, &attributes); err != nil {
+			return err
+		}
+		return took(id, k, access, attributes)
+	}, ch.Named("ids", ids))
 }
