@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tocsin-project/tocsin/internal/detect"
@@ -41,7 +42,28 @@ func (t *Timeline) commit(ctx context.Context, tick detect.Tick, o detect.Output
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return t.conclude(ctx, tick, doneBlock(tick, o))
+	if err := t.conclude(ctx, tick, doneBlock(tick, o)); err != nil {
+		return err
+	}
+	if len(o.Checkpoint) > 0 && tick.Number%checkpointsKept == 0 {
+		t.thinOut(ctx, tick.Number)
+	}
+	return nil
+}
+
+// checkpointsKept is how many ticks lie between two checkpoints that stay: about an hour. A restart needs the newest, a replay of
+// the past any that is not long before it; with 100,000 series one of them is 50 MB.
+const checkpointsKept = 360
+
+// thinOut deletes the others. Should that fail they are too many, nothing else, and the next time deletes them.
+func (t *Timeline) thinOut(ctx context.Context, now uint64) {
+	err := t.db.request(ctx, "thin out checkpoints", func(ctx context.Context) error {
+		ctx = ch.Context(ctx, ch.WithSettings(ch.Settings{"lightweight_deletes_sync": 0}))
+		return t.db.conn.Exec(ctx, queryText("checkpoints_thin.sql"), ch.Named("before", now-min(now, checkpointsKept)), ch.Named("every", uint64(checkpointsKept)))
+	})
+	if err != nil && ctx.Err() == nil {
+		t.db.logger.Warn("old checkpoints stay until the next hour", "err", err)
+	}
 }
 
 func (t *Timeline) conclude(ctx context.Context, tick detect.Tick, b *block) error {

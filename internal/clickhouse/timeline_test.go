@@ -134,3 +134,30 @@ func TestClaimersOfOneTickAgree(t *testing.T) {
 		t.Errorf("%d rows for %d ticks", rows, ticks)
 	}
 }
+
+// States of the detector are large. The newest have to be there for a restart, one an hour for replays of the past.
+func TestOldCheckpointsAreThinnedOut(t *testing.T) {
+	db := fresh(t)
+	line := NewTimeline(db)
+	epoch, err := line.Lead(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []uint64{30, 60, 360, 365, 690, 720} {
+		tick := detect.Tick{Number: n, Epoch: epoch, To: at(int(n)), Clock: at(int(n))}
+		if err := line.Commit(t.Context(), tick, detect.Outputs{Checkpoint: []byte("state")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Nobody waits for what is deleted.
+	const want = "[360,365,690,720]"
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		left := one[string](t, db, `SELECT toString(arraySort(groupArray(tick))) FROM checkpoints`)
+		if left == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("checkpoints of ticks %s are left, want %s: the last hour's, and one an hour", left, want)
+		}
+	}
+}

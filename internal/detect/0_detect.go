@@ -31,8 +31,11 @@ type LoopConfig struct {
 	// Hold is for how long of the ingest clock one partition's lag holds all up.
 	Hold            time.Duration
 	MaxSteps        int // in one tick, while catching up
-	CheckpointEvery int // ticks
-	MaxCommands     int // in one tick
+	CheckpointEvery int // ticks at most
+	// CheckpointRows is after how many rows at most. Whoever goes on after a crash reads and judges them again: with 100,000
+	// series that is seconds a tick.
+	CheckpointRows int
+	MaxCommands    int // in one tick
 	// Notify is called after each commit, from the loop's goroutine; it must not block.
 	Notify   func()
 	Commands CommandSource // nil: none
@@ -55,7 +58,7 @@ func (c *LoopConfig) setDefaults() {
 	for _, n := range []struct {
 		v *int
 		d int
-	}{{&c.MaxSteps, 60}, {&c.CheckpointEvery, 30}, {&c.MaxCommands, 100}} {
+	}{{&c.MaxSteps, 60}, {&c.CheckpointEvery, 30}, {&c.CheckpointRows, 500_000}, {&c.MaxCommands, 100}} {
 		if *n.v <= 0 {
 			*n.v = n.d
 		}
@@ -82,13 +85,16 @@ type Loop struct {
 	epoch    uint64
 	number   uint64 // of the last tick
 	hold     hold
-	asker    *asker          // of sql rules
-	unsaved  *round          // evaluated, but its commit has not been seen to succeed
-	last     *Tick           // that this loop committed; nil before the first
-	kept     map[string]bool // revisions whose text is stored
-	mu       sync.Mutex      // guards next
-	next     *Config         // of ticks to come
-	health   healthBox
+	asker    *asker // of sql rules
+	since    int    // rows judged after the last checkpoint
+	// checkpointed is the tick of the last checkpoint that this loop made.
+	checkpointed uint64
+	unsaved      *round          // evaluated, but its commit has not been seen to succeed
+	last         *Tick           // that this loop committed; nil before the first
+	kept         map[string]bool // revisions whose text is stored
+	mu           sync.Mutex      // guards next
+	next         *Config         // of ticks to come
+	health       healthBox
 }
 
 // NewLoop makes a loop that has not started.
@@ -166,7 +172,7 @@ const leaveWithin = 5 * time.Second
 // leave stores the state after the last tick, so that the next detector has nothing to replay. Mostly it has other rules
 // than this one: what those would have concluded from ticks that are done is in no log, so nobody would be paged for it.
 func (l *Loop) leave(ctx context.Context) {
-	if l.unsaved != nil || l.last == nil || l.last.Number != l.number || l.number%uint64(l.cfg.CheckpointEvery) == 0 {
+	if l.unsaved != nil || l.last == nil || l.last.Number != l.number || l.checkpointed == l.number {
 		return
 	}
 	state, err := l.detector.Snapshot()
@@ -319,13 +325,19 @@ func (l *Loop) evaluate(ctx context.Context, r *round) error {
 	return l.checkpoint(&r.out, r.tick.Number)
 }
 
-// checkpoint is decided by the tick's number alone, so that a repeated commit carries the same.
+// checkpoint adds the state to a tick's outputs now and then. A repeated commit carries the outputs that were made once; of a tick
+// that two leaders judge either may have one, and both are the same.
 func (l *Loop) checkpoint(out *Outputs, number uint64) (err error) {
-	if number%uint64(l.cfg.CheckpointEvery) == 0 {
-		out.Checkpoint, err = l.detector.Snapshot()
-		l.cfg.Metrics.checkpoint.Set(float64(len(out.Checkpoint)))
+	l.since += out.Seen
+	if number%uint64(l.cfg.CheckpointEvery) != 0 && l.since < l.cfg.CheckpointRows {
+		return nil
 	}
-	return err
+	if out.Checkpoint, err = l.detector.Snapshot(); err != nil {
+		return err
+	}
+	l.since, l.checkpointed = 0, number
+	l.cfg.Metrics.checkpoint.Set(float64(len(out.Checkpoint)))
+	return nil
 }
 
 func (l *Loop) commit(ctx context.Context, r *round) error {

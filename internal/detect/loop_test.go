@@ -210,6 +210,34 @@ func TestLoopJudgesWhatIsCompleteAndSurvivesRestartsAndErrors(t *testing.T) {
 	})
 }
 
+// Where a tick has many rows a crash must not have many ticks to repeat.
+func TestLoopSavesItsStateByRowsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tl := memory.New()
+		_, stop := start(t, tl, parseRules(t, someRules), func(c *detect.LoopConfig) { c.CheckpointEvery, c.CheckpointRows = 1000, 20 })
+		for m := range 10 {
+			failing(tl, at(time.Duration(m)*time.Minute), at(time.Duration(m+1)*time.Minute))
+			tl.SetProgress(at(time.Duration(m+1)*time.Minute), at(time.Duration(m+1)*time.Minute))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			r, err := tl.Resume(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			for i := range r.Ticks {
+				rows += r.Ticks[i].Rows()
+			}
+			if rows >= 20 {
+				t.Errorf("minute %d: %d rows in %d ticks after the checkpoint of tick %d", m, rows, len(r.Ticks), r.CheckpointTick)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // A restart with stricter rules must not conclude from ticks that are done what then stands in no log: nobody would be
 // paged for it.
 func TestOtherRulesConcludeNothingInSecret(t *testing.T) {

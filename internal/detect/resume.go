@@ -34,6 +34,10 @@ func (l *Loop) resume(ctx context.Context) error {
 		}
 	}
 	l.number, l.hold, l.unsaved = r.CheckpointTick, hold{}, nil
+	l.since, l.checkpointed = 0, r.CheckpointTick
+	if recalled {
+		l.checkpointed = 0 // in a form that nobody reads
+	}
 	done := r.Ticks
 	if r.Unfinished {
 		done = done[:len(done)-1]
@@ -44,6 +48,7 @@ func (l *Loop) resume(ctx context.Context) error {
 			return err
 		}
 		first.add(d.Tick(in).Transitions)
+		l.since += in.Rows()
 		l.number = in.Tick.Number
 	}
 	if n := d.reconcile(first, &r, recalled); n > 0 {
