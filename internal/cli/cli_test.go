@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tocsin-project/tocsin/internal/respond/rehearse"
 	"github.com/tocsin-project/tocsin/internal/respond/route"
 )
 
@@ -122,8 +123,9 @@ func TestCheckSaysWhatItFound(t *testing.T) {
 }
 
 func TestTestsOfRulesAndPipelines(t *testing.T) {
-	got := call(t, Env{}, "test")
-	if got.code != 0 || !strings.Contains(got.out, " passed, 0 failed\n") || !strings.Contains(got.out, "ok    telemetry/failures_test.yaml: ") {
+	got := call(t, Env{Respond: rehearse.New}, "test")
+	if got.code != 0 || !strings.Contains(got.out, " passed, 0 failed\n") || !strings.Contains(got.out, "ok    telemetry/failures_test.yaml: ") ||
+		!strings.Contains(got.out, "ok    routes_test.yaml: ") {
 		t.Errorf("what is shipped: %d %s %.300s", got.code, got.err, got.out)
 	}
 	// One folder may hold both, as a checkout does.

@@ -7,18 +7,22 @@ import (
 	"testing/fstest"
 
 	"github.com/tocsin-project/tocsin/internal/detect/ruletest"
+	"github.com/tocsin-project/tocsin/internal/respond/rehearse"
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/rules"
 )
 
 func TestShippedRules(t *testing.T) {
-	results := ruletest.Run(rules.FS, ".")
+	results := ruletest.RunWith(rules.FS, ".", ruletest.Options{Respond: rehearse.New})
 	tested := map[string]bool{}
 	for _, r := range results {
 		tested[r.File] = true
 		if !r.OK() {
 			t.Errorf("%s: %s\n%s", r.File, r.Test, r.Diff)
 		}
+	}
+	if !tested["routes_test.yaml"] {
+		t.Error("the routes have no test beside them")
 	}
 	kinds := map[string]bool{}
 	err := fs.WalkDir(rules.FS, ".", func(p string, d fs.DirEntry, err error) error {
