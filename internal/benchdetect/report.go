@@ -81,7 +81,7 @@ func (b *bench) tables(w io.Writer, all map[string][]result) {
 		row("Prometheus, "+v.name, v.name)
 	}
 	b.memory(w, all)
-	restarts(w, all)
+	restarts(w, all, replayed(b.slices))
 	findings(w, all)
 }
 
@@ -119,7 +119,7 @@ func (b *bench) memory(w io.Writer, all map[string][]result) {
 	}
 }
 
-func restarts(w io.Writer, all map[string][]result) {
+func restarts(w io.Writer, all map[string][]result, repeats int) {
 	rs := all[roleRestart]
 	ts := all[roleTick]
 	if len(rs) == 0 || len(ts) == 0 {
@@ -133,12 +133,12 @@ func restarts(w io.Writer, all map[string][]result) {
 	fmt.Fprintf(w, "| from the start of the process to the state of the checkpoint | %s | %s |\n", in(func(x *restart) float64 { return x.Read }), in(func(x *restart) float64 { return x.ReadCPU }))
 	fmt.Fprintf(w, "| its first tick | %s | %s |\n", in(func(x *restart) float64 { return x.First }), in(func(x *restart) float64 { return x.FirstCPU }))
 	fmt.Fprintf(w, "| **together, to the end of the first tick** | **%s** | **%s** |\n", in(func(x *restart) float64 { return x.Read + x.First }), in(func(x *restart) float64 { return x.ReadCPU + x.FirstCPU }))
-	fmt.Fprintf(w, "| what a killed one repeats at most: %d ticks | %s | %s |\n", replayed, in(func(x *restart) float64 { return x.Replay }), in(func(x *restart) float64 { return x.ReplayCPU }))
+	fmt.Fprintf(w, "| what a killed one repeats at most: %d ticks | %s | %s |\n", repeats, in(func(x *restart) float64 { return x.Replay }), in(func(x *restart) float64 { return x.ReplayCPU }))
 	db := all[roleStored]
 	stored := func(value func(*result) float64) string { return seconds(of(db, value)) }
 	if len(db) > 0 {
 		fmt.Fprintf(w, "| **with ClickHouse, to the first tick stored**, nothing to repeat | **%s** | %s |\n", stored(func(r *result) float64 { return r.Restart.First }), stored(func(r *result) float64 { return r.Restart.FirstCPU }))
-		fmt.Fprintf(w, "| the same with %d ticks to repeat | %s | %s |\n", replayed, stored(func(r *result) float64 { return r.Restart.Replay }), stored(func(r *result) float64 { return r.Restart.ReplayCPU }))
+		fmt.Fprintf(w, "| the same with %d ticks to repeat | %s | %s |\n", repeats, stored(func(r *result) float64 { return r.Restart.Replay }), stored(func(r *result) float64 { return r.Restart.ReplayCPU }))
 		read, database := of(db, func(r *result) float64 { return r.Claim.CPU }), of(db, func(r *result) float64 { return r.Claim.Database })
 		whole := of(ts, tickCPU) + read + database
 		fmt.Fprintf(w, "\nTo get a tick's rows from ClickHouse takes %s s of processor time in Tocsin and %s s in ClickHouse beside the tick itself, %s s together; what stands in its place in Prometheus, scraping, is not measured.",

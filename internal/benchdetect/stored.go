@@ -41,7 +41,7 @@ func (b *bench) stored(ctx context.Context, c config) (r result, err error) {
 	}
 	defer engine.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // its data is thrown away
 	c.ClickHouse, c.Engine, c.Profile = engine.Addr(), engine.Pid(), ""
-	for _, c.Replay = range []int{0, replayed} {
+	for _, c.Replay = range []int{0, replayed(c.Slices)} {
 		c.Database = fmt.Sprintf("replay%d", c.Replay)
 		prepared, err := call(ctx, rolePrepare, c)
 		if err != nil {

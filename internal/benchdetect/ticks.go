@@ -162,8 +162,10 @@ func profile(file string) (stop func(), err error) {
 	}, nil
 }
 
-// replayed is how many ticks a detector goes through again that was killed right before its next checkpoint: one fewer than lie between two.
-const replayed = 29
+// replayed is how many ticks a detector goes through again at most that was killed right before its next checkpoint.
+func replayed(rows int) int {
+	return max(1, min(detect.CheckpointTicks, (detect.CheckpointRows+rows-1)/rows)-1)
+}
 
 // restart is how a new process comes to its first tick, in seconds by the clock and of processor time.
 type restart struct {
@@ -201,7 +203,7 @@ func runRestart(c config) (r result, err error) {
 	cpu, wall := selfCPU(), time.Now()
 	d.Tick(in)
 	x.First, x.FirstCPU = time.Since(wall).Seconds(), selfCPU()-cpu
-	for i := range replayed {
+	for i := range replayed(c.Slices) {
 		in := w.inputs(k + 1 + i)
 		cpu, wall := selfCPU(), time.Now()
 		d.Tick(in)

@@ -46,6 +46,12 @@ type LoopConfig struct {
 	Now func() time.Time
 }
 
+// What the loop does if nothing else is said: a checkpoint after so many ticks, or so many rows.
+const (
+	CheckpointTicks = 30
+	CheckpointRows  = 500_000
+)
+
 func (c *LoopConfig) setDefaults() {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -58,7 +64,7 @@ func (c *LoopConfig) setDefaults() {
 	for _, n := range []struct {
 		v *int
 		d int
-	}{{&c.MaxSteps, 60}, {&c.CheckpointEvery, 30}, {&c.CheckpointRows, 500_000}, {&c.MaxCommands, 100}} {
+	}{{&c.MaxSteps, 60}, {&c.CheckpointEvery, CheckpointTicks}, {&c.CheckpointRows, CheckpointRows}, {&c.MaxCommands, 100}} {
 		if *n.v <= 0 {
 			*n.v = n.d
 		}
