@@ -69,7 +69,7 @@ func (t *Timeline) gains(ctx context.Context, ranges []span) (g gains, err error
 	if err != nil || len(found.series) == 0 {
 		return g, err
 	}
-	if t.totals == nil || len(t.totals.series)+len(t.totals.seen) > totalsKept {
+	if t.totals == nil || t.totals.full() {
 		t.totals = newKnown()
 	}
 	if err := t.totals.learn(ctx, t.db, found); err != nil {

@@ -15,10 +15,20 @@ import (
 // totalsKept bounds what a process remembers of cumulative series; past it, it asks the table anew.
 const totalsKept = 200_000
 
+const (
+	// lastsKept bounds the starts of all series together, each of which takes 300 bytes.
+	lastsKept = 3 * totalsKept
+	// startKept is for how long after its last point a start is remembered, in milliseconds of event time: as long as the table keeps it.
+	startKept = 3 * 24 * 60 * 60 * 1000
+	// momentKept is the same for a start that was the moment of its only point, as some writers tell with each.
+	momentKept = 60 * 60 * 1000
+)
+
 // known is what this process has read or stored of series_totals. Only the process that leads writes there, so what it
 // remembers is what is stored for as long as it leads. Without that each tick would read the rows of all series of three days.
 type known struct {
 	series map[uint64][]series.Last // by series, one for each start
+	lasts  int                      // all of these together
 	seen   seenFirst
 	asked  map[seenID]bool // whose absence is known, too; of series by id alone
 }
@@ -26,6 +36,9 @@ type known struct {
 func newKnown() *known {
 	return &known{series: map[uint64][]series.Last{}, seen: seenFirst{}, asked: map[seenID]bool{}}
 }
+
+// full tells that it is time to forget, and to ask the table anew.
+func (k *known) full() bool { return len(k.series)+len(k.seen) > totalsKept || k.lasts > lastsKept }
 
 // found is what new points are of.
 type found struct {
@@ -90,7 +103,8 @@ func (k *known) learn(ctx context.Context, db *DB, f found) error {
 }
 
 func (k *known) ask(ctx context.Context, db *DB, kind string, ids []uint64) error {
-	return db.query(ctx, "read known totals", queryText("totals_known.sql"), func(r driver.Rows) error {
+	lists := map[uint64][]series.Last{}
+	err := db.query(ctx, "read known totals", queryText("totals_known.sql"), func(r driver.Rows) error {
 		var l series.Last
 		var latency []uint64
 		if err := r.Scan(&l.Series, &l.Start, &l.Time, &l.Count, &latency); err != nil {
@@ -101,19 +115,37 @@ func (k *known) ask(ctx context.Context, db *DB, kind string, ids []uint64) erro
 			return nil
 		}
 		copy(l.Latencies[:], latency)
-		k.put(l)
+		lists[l.Series] = append(lists[l.Series], l)
 		return nil
 	}, ch.Named("kind", kind), ch.Named("ids", ids))
+	if err != nil {
+		return err
+	}
+	for id, list := range lists { // each by itself, so their order does not matter
+		k.keep(id, list, len(k.series[id]))
+	}
+	return nil
 }
 
-// put replaces what is known of a series under a start, and keeps its starts in order of time.
+// put replaces what is known of a series under a start.
 func (k *known) put(l series.Last) {
 	list := slices.DeleteFunc(k.series[l.Series], func(o series.Last) bool { return o.Start == l.Start })
-	list = append(list, l)
+	k.lasts -= len(k.series[l.Series]) - len(list)
+	k.keep(l.Series, append(list, l), len(list))
+}
+
+// keep remembers a list whose length was another before: its starts in order of time, without those of which nothing can come any
+// more. Some writers reckon their start anew with each point, so that without this it would grow with each.
+func (k *known) keep(id uint64, list []series.Last, before int) {
 	slices.SortFunc(list, func(a, b series.Last) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Count, b.Count))
 	})
-	k.series[l.Series] = list
+	newest := list[len(list)-1].Time
+	list = slices.DeleteFunc(list, func(o series.Last) bool {
+		return o.Time < newest-startKept || o.Start >= o.Time && o.Time < newest-momentKept
+	})
+	k.lasts += len(list) - before
+	k.series[id] = list
 }
 
 // merged is when writers and families of new points were seen first, be it now.
