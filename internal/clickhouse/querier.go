@@ -103,13 +103,7 @@ func (q *Querier) run(ctx context.Context, text string, question *detect.Questio
 	ctx, cancel := context.WithTimeout(ctx, question.Timeout)
 	defer cancel()
 	err := q.db.request(ctx, "ask for a rule", func(ctx context.Context) error {
-		ctx = ch.Context(ctx,
-			ch.WithParameters(ch.Parameters{"from": moment(question.From), "to": moment(question.To)}),
-			ch.WithSettings(ch.Settings{
-				"readonly": 1, "max_execution_time": int(math.Ceil(question.Timeout.Seconds())), "timeout_overflow_mode": "throw",
-				"max_result_rows": question.MaxRows, "max_result_bytes": queryBytesMax, "result_overflow_mode": "throw",
-				"max_memory_usage": queryMemoryMax, "max_threads": queryThreads,
-			}))
+		ctx = ch.Context(ctx, ch.WithParameters(ch.Parameters{"from": moment(question.From), "to": moment(question.To)}), ch.WithSettings(q.settings(question)))
 		rows, err := q.db.conn.Query(ctx, text)
 		if err != nil {
 			return err
@@ -118,6 +112,18 @@ func (q *Querier) run(ctx context.Context, text string, question *detect.Questio
 		return read(rows)
 	})
 	return asked(err)
+}
+
+func (q *Querier) settings(question *detect.Question) ch.Settings {
+	s := ch.Settings{
+		"readonly": 1, "max_execution_time": int(math.Ceil(question.Timeout.Seconds())), "timeout_overflow_mode": "throw",
+		"max_result_rows": question.MaxRows, "max_result_bytes": queryBytesMax, "result_overflow_mode": "throw",
+		"max_memory_usage": queryMemoryMax, "max_threads": queryThreads,
+	}
+	if q.db.cfg.InsertQuorum != "" { // a replica that lags would answer for a span that it does not have as a whole
+		s["select_sequential_consistency"] = 1
+	}
+	return s
 }
 
 // moment is a time that both DateTime and DateTime64 read alike, whatever the server's time zone.

@@ -167,3 +167,13 @@ func TestShippedQueriesAreUnderstood(t *testing.T) {
 		t.Errorf("%d queries, want the shipped one and the example", asked)
 	}
 }
+
+// On a cluster a replica may lag behind what has been acknowledged, and a question is about a span that is there as a whole.
+func TestQueriesOfAClusterSeeWhatIsAcknowledged(t *testing.T) {
+	q := question("SELECT 1 AS value")
+	for quorum, want := range map[string]any{"": nil, "auto": 1} {
+		if got := NewQuerier(&DB{cfg: Config{InsertQuorum: quorum}}).settings(&q)["select_sequential_consistency"]; got != want {
+			t.Errorf("quorum %q: %v, want %v", quorum, got, want)
+		}
+	}
+}

@@ -31,6 +31,7 @@ type verdict struct {
 	labels             map[string]string
 	subjects           int // services or resources that it stands for, past a limit
 	stream             signal.Stream
+	partial            bool                          // something is missing for it, whether or not the tick says so
 	table              func() []incident.EvidenceRow // what explain says in numbers; nil where there are none
 	leads              []leading                     // the paths that a finding about an area is about
 }
@@ -111,7 +112,7 @@ func (d *Detector) judge(r *compiled, v verdict, t int64) {
 		f.F = incident.Finding{Key: v.key, Rule: r.Alert, Kind: r.Kind, ActiveAt: now}
 		r.active[v.key] = f
 	}
-	partial := d.partial(v.stream)
+	partial := v.partial || d.partial(v.stream)
 	f.History = f.History<<1 | bit(v.abnormal)
 	f.damp()
 	abnormal := v.abnormal || f.Flapping
@@ -200,8 +201,16 @@ func (d *Detector) missing(r *compiled, f *finding, t int64) {
 	}
 	noData := r.NoData
 	as, asks := r.recall.(*answers)
-	if asks && as.unanswered(t) && noData != rule.Alert {
-		noData = rule.Keep // that a query fails is not what "no data" says of its rows
+	var misses signal.Stream
+	if asks {
+		switch misses = d.missesFor(as); {
+		case as.unanswered(t):
+			if misses = ""; noData != rule.Alert {
+				noData = rule.Keep // that a query fails is not what "no data" says of its rows
+			}
+		case misses != "":
+			noData = rule.Keep // nor is that it did not see all of them
+		}
 	}
 	switch noData {
 	case rule.Alert:
@@ -230,7 +239,7 @@ func (d *Detector) missing(r *compiled, f *finding, t int64) {
 		d.transition(r, f, from, verdict{key: f.key, value: f.F.Value, requests: f.F.Requests, failures: f.F.Failures,
 			explain: func() string {
 				if asks {
-					return r.Alert + ": " + as.why(t)
+					return r.Alert + ": " + as.why(t, misses)
 				}
 				return "no data since " + now.Add(-signal.BucketSize*missingSpacings).Format("15:04:05") + " UTC"
 			}}, now)

@@ -251,3 +251,58 @@ func TestReloadedQueriesAreAskedAnew(t *testing.T) {
 		t.Errorf("after the reload: %+v", out.Transitions)
 	}
 }
+
+// A query that was asked while a part of the rows was missing finds too little for that alone, and what it no longer finds may be
+// there: neither is a finding, nor the end of one, even where the rows have come before the answer is judged.
+func TestAnswersOfPartialDataAreNoGoodNewsAndNoBad(t *testing.T) {
+	rules := parseRules(t, `groups:
+  - name: asked
+    interval: 10s
+    rules:
+      - {alert: Few, kind: sql, below: 10, no_data: zero, query: "SELECT service, value FROM t WHERE time >= {from:DateTime64(3)} AND time < {to:DateTime64(3)}"}
+      - {alert: Many, kind: sql, above: 10, no_data: ok, query: "SELECT service, value FROM t WHERE time >= {from:DateTime64(3)} AND time < {to:DateTime64(3)}"}
+      - {alert: Any, kind: sql, query: "SELECT service, value FROM t WHERE time >= {from:DateTime64(3)} AND time < {to:DateTime64(3)}"}
+`)
+	for _, c := range []struct {
+		name           string
+		askedOf, ticks []signal.Stream
+		few, gone      string // of what is low, and of what was found before
+	}{
+		{"whole", nil, nil, "firing", "inactive"},
+		{"missing, and still is", []signal.Stream{signal.Requests}, []signal.Stream{signal.Requests}, "", "unknown"},
+		{"missing when it was asked", []signal.Stream{signal.Requests}, nil, "", "unknown"},
+		{"missing when it is judged", nil, []signal.Stream{signal.Requests}, "", "unknown"},
+	} {
+		d := detect.New(detect.Config{Rules: rules})
+		state := map[string]string{}
+		step := func(n int, partial []signal.Stream, rows ...detect.AnswerRow) {
+			to := at(time.Duration(n) * signal.BucketSize)
+			in := detect.Inputs{Tick: detect.Tick{Number: uint64(n), From: to.Add(-signal.BucketSize), To: to, Partial: partial}}
+			for i := range rules.Groups[0].Rules {
+				if q, _ := detect.QuestionAt(&rules.Groups[0], &rules.Groups[0].Rules[i], to.Add(-signal.BucketSize)); len(rows) > 0 {
+					if len(c.askedOf) > 0 && n == 3 {
+						q.Partial = c.askedOf[0]
+					}
+					a, _ := q.Answered(rows, nil)
+					in.Tick.Answers = append(in.Tick.Answers, a)
+				}
+			}
+			for _, x := range d.Tick(in).Transitions {
+				state[x.Finding.Rule+" "+x.Finding.Key.Service] = x.Finding.State.String()
+			}
+		}
+		row := func(s string, v float64) detect.AnswerRow {
+			return detect.AnswerRow{Labels: map[string]string{"service": s}, Value: detect.Number(v)}
+		}
+		step(1, nil, row("shop", 20), row("chat", 20))
+		step(2, nil, row("shop", 20), row("chat", 20))
+		step(3, c.ticks, row("shop", 4))
+		want := map[string]string{"Many shop": c.gone, "Many chat": c.gone, "Any shop": "firing", "Any chat": c.gone}
+		if c.few != "" {
+			want["Few shop"] = c.few
+		}
+		if diff := cmp.Diff(want, state); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}

@@ -42,8 +42,10 @@ func (as *answers) unanswered(t int64) bool {
 }
 
 // why says what is missing, for findings that become unknown.
-func (as *answers) why(t int64) string {
+func (as *answers) why(t int64, misses signal.Stream) string {
 	switch {
+	case misses != "":
+		return "a part of the " + string(misses) + " is missing, and its query finds too little or nothing without it"
 	case as.newest == nil:
 		return "its query has not been answered yet"
 	case as.newest.Error != "":
@@ -80,6 +82,7 @@ func (d *Detector) questions() (out []Question) {
 			continue
 		}
 		if q, ok := QuestionAt(r.group, &r.Rule, timeOf(d.at)); ok && (as.newest == nil || as.newest.At.Before(q.At)) {
+			q.Partial = d.anyPartial()
 			out = append(out, q)
 		}
 	}
@@ -93,37 +96,37 @@ func evalSQL(d *Detector, r *compiled, t int64, yield func(verdict)) {
 	failed := incident.FindingKey{Rule: r.Alert} // that its query fails is what the rule finds, where no_data says so
 	if as.unanswered(t) {
 		if r.NoData == rule.Alert && as.newest != nil {
-			yield(verdict{key: failed, abnormal: true, explain: func() string { return r.Alert + ": " + as.why(t) }})
+			yield(verdict{key: failed, abnormal: true, explain: func() string { return r.Alert + ": " + as.why(t, "") }})
 		}
 		return // what was found before is unknown
 	}
-	stream := d.anyPartial()
+	misses := d.missesFor(as)
 	there := make(map[incident.FindingKey]bool, len(as.newest.Rows))
 	for i := range as.newest.Rows {
 		row := &as.newest.Rows[i]
 		key, value := row.key(r.Alert), float64(row.Value)
 		there[key] = true
 		abnormal := p.Abnormal(value)
-		if math.IsNaN(value) || !abnormal && r.active[key] == nil {
-			continue
+		if math.IsNaN(value) || !abnormal && r.active[key] == nil || misses != "" && p.TooLow(value) {
+			continue // what misses data is low for that alone
 		}
-		yield(as.verdict(r, key, value, abnormal, stream))
+		yield(as.verdict(r, key, value, abnormal, misses))
 	}
 	for _, key := range sortedFindings(r.active) {
 		switch {
 		case there[key]:
 		case !p.Compares(), key == failed && r.NoData == rule.Alert:
-			yield(verdict{key: key, stream: stream, explain: func() string { return "its query no longer returns it" }})
-		case r.NoData == rule.Zero:
-			yield(as.verdict(r, key, 0, p.Abnormal(0), stream))
+			yield(verdict{key: key, partial: misses != "", explain: func() string { return "its query no longer returns it" }})
+		case r.NoData == rule.Zero && !(misses != "" && p.TooLow(0)):
+			yield(as.verdict(r, key, 0, p.Abnormal(0), misses))
 		}
 	}
 }
 
-func (as *answers) verdict(r *compiled, key incident.FindingKey, value float64, abnormal bool, stream signal.Stream) verdict {
+func (as *answers) verdict(r *compiled, key incident.FindingKey, value float64, abnormal bool, misses signal.Stream) verdict {
 	a := as.newest
 	finite := max(-math.MaxFloat64, min(value, math.MaxFloat64)) // a division by zero; JSON has no other number for it
-	return verdict{key: key, abnormal: abnormal, value: finite, stream: stream, explain: func() string {
+	return verdict{key: key, abnormal: abnormal, value: finite, partial: misses != "", explain: func() string {
 		text := r.Alert
 		if s := rowSubject(&key); s != "" {
 			text = s + ": " + text
@@ -140,7 +143,16 @@ func (as *answers) verdict(r *compiled, key incident.FindingKey, value float64, 
 	}}
 }
 
-// anyPartial is a stream that misses data, if one does: what a query reads is not known here, so a good answer is none while any is.
+// missesFor is a stream that misses data, or did when the newest answer was asked for, if one does: what a query reads is not known here,
+// so a good answer is none while any is, and neither is one that finds too little.
+func (d *Detector) missesFor(as *answers) signal.Stream {
+	if as.newest != nil && as.newest.Partial != "" {
+		return as.newest.Partial
+	}
+	return d.anyPartial()
+}
+
+// anyPartial is a stream that misses data as of the newest tick, if one does.
 func (d *Detector) anyPartial() signal.Stream {
 	if len(d.tick.Partial) > 0 {
 		return d.tick.Partial[0]

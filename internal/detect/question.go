@@ -21,9 +21,10 @@ import (
 // Question is what a sql rule asks at one moment of event time, of data that is complete by then.
 type Question struct {
 	Rule     string
-	Of       string    // what is asked, whenever: an answer to another query of the same rule is none
-	At       time.Time // the moment that the answer judges
-	From, To time.Time // the span that is asked about
+	Of       string        // what is asked, whenever: an answer to another query of the same rule is none
+	At       time.Time     // the moment that the answer judges
+	From, To time.Time     // the span that is asked about
+	Partial  signal.Stream // that misses data of the span, if one does
 	Query    string
 	Timeout  time.Duration
 	MaxRows  int
@@ -31,12 +32,14 @@ type Question struct {
 
 // Answer is what came of a question. Ticks carry answers, so that whoever evaluates a tick again sees the same.
 type Answer struct {
-	Rule string      `json:"rule"`
-	Of   string      `json:"of"`
-	At   time.Time   `json:"at"`
-	From time.Time   `json:"from"`
-	To   time.Time   `json:"to"`
-	Rows []AnswerRow `json:"rows,omitempty"`
+	Rule string    `json:"rule"`
+	Of   string    `json:"of"`
+	At   time.Time `json:"at"`
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Partial is a stream that missed data when the question was put.
+	Partial signal.Stream `json:"partial,omitempty"`
+	Rows    []AnswerRow   `json:"rows,omitempty"`
 	// Error is why there is no answer: then nothing is known, and that is no recovery.
 	Error string `json:"error,omitempty"`
 }
@@ -133,7 +136,7 @@ const (
 
 // Answered makes an answer of what a query returned, or says what is wrong with it. Equal rows in another order are equal answers.
 func (q *Question) Answered(rows []AnswerRow, err error) (a Answer, outcome string) {
-	a = Answer{Rule: q.Rule, Of: q.Of, At: q.At, From: q.From, To: q.To}
+	a = Answer{Rule: q.Rule, Of: q.Of, At: q.At, From: q.From, To: q.To, Partial: q.Partial}
 	if err == nil {
 		rows = slices.Clone(rows)
 		err = q.accept(rows)

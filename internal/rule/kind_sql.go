@@ -70,4 +70,7 @@ func (p *SQL) Abnormal(value float64) bool {
 	return !math.IsNaN(value) && (!p.Compares() || p.Above != nil && value > *p.Above || p.Below != nil && value < *p.Below)
 }
 
+// TooLow tells a value that is abnormal because there is too little of something.
+func (p *SQL) TooLow(value float64) bool { return p.Below != nil && value < *p.Below }
+
 var _ Params = (*SQL)(nil)
