@@ -90,7 +90,19 @@ func Run(ctx context.Context, folder string, o Options) (Recording, error) {
 	if err != nil {
 		return Recording{}, err
 	}
-	return r.journal.recording(rec.Name, r.from, r.to, o, labels), nil
+	out := r.journal.recording(rec.Name, r.from, r.to, o, labels)
+	out.NotJudged = asking(o.Rules)
+	return out, nil
+}
+
+// asking names the rules that judge by answers of a database.
+func asking(set *rule.Set) (alerts []string) {
+	for _, r := range set.Rules() {
+		if _, ok := r.Params.(*rule.SQL); ok {
+			alerts = append(alerts, r.Alert)
+		}
+	}
+	return alerts
 }
 
 // recording tells what the journal holds, whom it would have paged, and how good that was.

@@ -34,6 +34,8 @@ type Recording struct {
 	Rules []RuleScore `json:"rules"`
 	// Approximate says why stored history is not judged exactly as it was live; "" where it is, and for recordings.
 	Approximate string `json:"approximate,omitempty"`
+	// NotJudged names the rules that a recording cannot be judged by: those of kind sql, since it holds no answers of a database.
+	NotJudged []string `json:"not_judged,omitempty"`
 	// Traffic is for plots.
 	Traffic []Traffic `json:"-"`
 	// Labels are for plots, too.

@@ -46,6 +46,9 @@ func RunStored(ctx context.Context, h History, from, to time.Time, o Options) (R
 		labels = r.journal.verdictLabels(from.UTC(), to.UTC())
 	}
 	out := r.journal.recording("history", from.UTC(), to.UTC(), o, labels)
+	if names := r.unanswered.String(); names != "" {
+		r.approximate("no tick carries answers to the queries of sql rules that did not run live, which are not judged: %s", names)
+	}
 	out.Approximate = strings.Join(r.why, "; ")
 	out.Log, out.Verified = r.log, r.verified
 	return out, nil
@@ -84,6 +87,9 @@ type storedReplay struct {
 	verified *Verified
 	why      []string // it is approximate
 	told     map[string]bool
+
+	otherRules bool // the newest tick was judged live by others
+	unanswered unanswered
 }
 
 // approximate notes a reason, the first one of each kind.
@@ -167,6 +173,11 @@ func (r *storedReplay) chunk(ctx context.Context, from, to time.Time, first uint
 		if t.Number < first {
 			continue // before the span
 		}
+		if r.otherRules {
+			if err := r.unanswered.note(ctx, r.history, r.detector, t); err != nil {
+				return err
+			}
+		}
 		r.journal.add(out.Events, out.Warnings, out.Transitions)
 		replayed = append(replayed, conclusions(t.Number, &out)...)
 		for k := range ins[i].Cells {
@@ -207,6 +218,10 @@ func (r *storedReplay) fromFirst(ctx context.Context, ticks []detect.Tick) ([]de
 // compare brings the detector to the configuration that a tick is to be judged by, and notes what was different live.
 func (r *storedReplay) compare(ctx context.Context, in *detect.Inputs, counts map[uint64]int) error {
 	t := &in.Tick
+	r.otherRules = !r.AsLive && t.Rules != r.Rules.Revision
+	if r.unanswered.since.IsZero() {
+		r.unanswered.since = t.To
+	}
 	if r.number > 0 && t.Number != r.number+1 {
 		r.approximate("ticks %d to %d are not stored", r.number+1, t.Number-1)
 	}
@@ -223,6 +238,7 @@ func (r *storedReplay) compare(ctx context.Context, in *detect.Inputs, counts ma
 		return nil
 	}
 	d, ok, err := r.detector.Configured(ctx, r.history, t, r.config())
+	r.otherRules = !ok && t.Rules != r.Rules.Revision
 	switch {
 	case errors.Is(err, detect.ErrNoAnswer):
 		return err

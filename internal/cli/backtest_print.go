@@ -17,6 +17,9 @@ func printBacktest(w io.Writer, rec *backtest.Recording) {
 	if rec.Approximate != "" {
 		fmt.Fprintf(w, "  approximate: %s\n", rec.Approximate)
 	}
+	if len(rec.NotJudged) > 0 {
+		fmt.Fprintf(w, "  not judged: %s (kind sql: a recording holds no answers of a database)\n", strings.Join(rec.NotJudged, ", "))
+	}
 	printVerified(w, rec.Verified)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, x := range rec.Warnings {

@@ -20,12 +20,13 @@ import (
 	"github.com/tocsin-project/tocsin/internal/signal/signaljson"
 )
 
-// Three sets of rules that judge differently: thresholds move, one rule goes and another comes.
+// Three sets of rules that judge differently: thresholds move, one rule goes and another comes. Busy asks ClickHouse what it would answer otherwise a moment later.
 var storedRules = []string{`groups:
   - name: first
     rules:
       - {alert: Failing, kind: failure_rate, above: 10%, window: 2m, min_failures: 10, annotations: {summary: "{{$labels.service}} fails", runbook_url: "https://example.org/failing"}}
       - {alert: Slow, kind: latency, above: 20%, slower_than: 600ms, window: 2m, min_requests: 20, annotations: {summary: slow, runbook_url: "https://example.org/slow"}}
+      - {alert: Busy, kind: sql, query: "SELECT dictionary.service AS service, count() AS value FROM cells INNER JOIN keys AS dictionary FINAL ON dictionary.id = cells.key WHERE marker = 0 AND bucket >= {from:DateTime64(3)} AND bucket < {to:DateTime64(3)} GROUP BY service", above: 10, window: 3m, annotations: {summary: busy, runbook_url: "https://example.org/busy"}}
       - {alert: HighImpact, kind: high_impact, services: 4, share: 50%, min_failures: 20, declare: 1, critical: 60, annotations: {summary: customers are affected, runbook_url: "https://example.org/impact"}}
 `, `groups:
   - name: second
@@ -39,6 +40,7 @@ var storedRules = []string{`groups:
     rules:
       - {alert: Failing, kind: failure_rate, above: 5%, window: 5m, for: 30s, min_failures: 10, annotations: {summary: "{{$labels.service}} fails", runbook_url: "https://example.org/failing"}}
       - {alert: Slow, kind: latency, above: 30%, slower_than: 300ms, window: 1m, min_requests: 10, annotations: {summary: slow, runbook_url: "https://example.org/slow"}}
+      - {alert: Busy, kind: sql, query: "SELECT dictionary.service AS service, count() AS value FROM cells INNER JOIN keys AS dictionary FINAL ON dictionary.id = cells.key WHERE marker = 0 AND bucket >= {from:DateTime64(3)} AND bucket < {to:DateTime64(3)} GROUP BY service", above: 5, no_data: zero, window: 3m, annotations: {summary: busy, runbook_url: "https://example.org/busy"}}
       - {alert: HighImpact, kind: high_impact, services: 4, share: 50%, min_failures: 20, declare: 1, critical: 60, annotations: {summary: customers are affected, runbook_url: "https://example.org/impact"}}
 `}
 
@@ -406,7 +408,7 @@ func (d *Demo) dull(t *testing.T, log []storedLine) {
 	for _, l := range log {
 		have[l.kind]++
 	}
-	for _, want := range []string{"Failing firing", "Failing inactive", "Slow firing", "Slow inactive", "Refused firing", "Refused inactive", "declared", "acknowledged"} {
+	for _, want := range []string{"Failing firing", "Failing inactive", "Slow firing", "Slow inactive", "Refused firing", "Refused inactive", "Busy firing", "declared", "acknowledged"} {
 		if have[want] == 0 {
 			t.Errorf("nothing is %s in %v", want, have)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/rule"
@@ -33,8 +34,11 @@ func (as *answers) due(t int64) bool { return as.fresh || t%as.every == 0 && as.
 // stale tells that nothing has been heard for so long that nothing is known any more. It is counted in event time, so that a replay
 // comes to the same.
 func (as *answers) stale(t int64) bool {
-	return as.newest == nil || t-bucketOf(as.newest.At) > answerHolds*as.every+buckets(as.question.Timeout)
+	return as.newest == nil || t-bucketOf(as.newest.At) > as.holds()
 }
+
+// holds is for how many steps an answer counts.
+func (as *answers) holds() int64 { return answerHolds*as.every + buckets(as.question.Timeout) }
 
 // unanswered tells that nothing is known, which no rule may take for good news.
 func (as *answers) unanswered(t int64) bool {
@@ -87,6 +91,34 @@ func (d *Detector) questions() (out []Question) {
 		}
 	}
 	return out
+}
+
+// Unanswered names the sql rules that have heard nothing for longer than an answer holds, neither since a moment nor before, unless
+// other rules ask the same: whoever replays ticks that were judged by those has no answers to what they did not ask.
+func (d *Detector) Unanswered(since time.Time, others *rule.Set) (alerts []string) {
+	asked := map[string]string{} // of rules, what they ask
+	for gi := range others.Groups {
+		g := &others.Groups[gi]
+		for ri := range g.Rules {
+			if q, ok := QuestionAt(g, &g.Rules[ri], since); ok {
+				asked[q.Rule] = q.Of
+			}
+		}
+	}
+	for _, r := range d.rules {
+		as, ok := r.recall.(*answers)
+		if !ok || asked[r.Alert] == as.question.Of {
+			continue
+		}
+		last := bucketOf(since)
+		if as.newest != nil {
+			last = max(last, bucketOf(as.newest.At))
+		}
+		if d.at-last > as.holds() {
+			alerts = append(alerts, r.Alert)
+		}
+	}
+	return alerts
 }
 
 // evalSQL judges the rows of the newest answer.
