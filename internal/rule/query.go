@@ -70,10 +70,14 @@ var (
 		"now", "now64", "nowInBlock", "nowInBlock64", "today", "yesterday", "curdate", "current_date", "current_timestamp", "UTCTimestamp", "UTC_timestamp", "localtimestamp",
 		"rand", "rand32", "rand64", "randCanonical", "randConstant", "randUniform", "randNormal", "generateUUIDv4", "generateUUIDv7", "generateULID", "generateSnowflakeID", "sleep", "sleepEachRow",
 	}
+	// bare are clocks that the engine also takes without brackets, where no column is called so.
+	bare      = []string{"now", "current_timestamp", "current_date", "localtimestamp"}
 	elsewhere = []string{
 		"file", "fileCluster", "url", "urlCluster", "s3", "s3Cluster", "gcs", "hdfs", "hdfsCluster", "azureBlobStorage", "azureBlobStorageCluster", "remote", "remoteSecure", "cluster", "clusterAllReplicas",
-		"mysql", "postgresql", "mongodb", "redis", "sqlite", "odbc", "jdbc", "executable", "input", "iceberg", "deltaLake", "hudi", "arrowFlight", "ytsaurus",
+		"mysql", "postgresql", "mongodb", "redis", "sqlite", "odbc", "jdbc", "executable", "input", "arrowFlight", "ytsaurus", "oss", "cosn", "hive",
 	}
+	// Families of such, by how their names begin: one for each kind of storage, and each for a cluster as well.
+	lakes = []string{"iceberg", "deltaLake", "hudi", "paimon"}
 )
 
 // check says what is wrong with the query as a text.
@@ -98,7 +102,12 @@ func (q *Query) check(rule strictyaml.Pos) (errs strictyaml.Errors) {
 		fail(tokens[0].offset, "it begins with %s; only a SELECT, or a WITH … SELECT, is run", tokens[0].text)
 		return errs
 	}
-	uses := map[string]bool{}
+	uses, named := map[string]bool{}, map[string]bool{}
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i-1].word("AS") {
+			named[tokens[i].name] = true
+		}
+	}
 	valued := false
 	for i := range tokens {
 		t := &tokens[i]
@@ -125,7 +134,9 @@ func (q *Query) check(rule strictyaml.Pos) (errs strictyaml.Errors) {
 			fail(t.offset, "SETTINGS are the program's business: the rule's timeout and max_rows bound a query")
 		case next(1).is("(") && isOneOf(t, clocks):
 			fail(t.offset, "%s() gives another answer each time; a rule is judged by event time, from {from:DateTime64(3)} to {to:DateTime64(3)}", t.name)
-		case next(1).is("(") && isOneOf(t, elsewhere):
+		case t.kind == word && !t.quoted && isOneOf(t, bare) && !named[t.name] && !next(1).is(".") && !(i > 0 && tokens[i-1].is(".")):
+			fail(t.offset, "%s gives another answer each time; a column of that name is written in quotes", t.name)
+		case next(1).is("(") && (isOneOf(t, elsewhere) || beginsLike(t, lakes)):
 			fail(t.offset, "%s() reads from elsewhere; a rule reads tables of this database", t.name)
 		}
 		valued = valued || strings.EqualFold(t.name, "value") || t.is("*")
@@ -143,6 +154,10 @@ func (q *Query) check(rule strictyaml.Pos) (errs strictyaml.Errors) {
 
 func isOneOf(t *token, names []string) bool {
 	return t.name != "" && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, t.name) })
+}
+
+func beginsLike(t *token, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return len(t.name) >= len(n) && strings.EqualFold(t.name[:len(n)], n) })
 }
 
 func checkParameter(t *token) string {

@@ -71,11 +71,10 @@ func scanSQL(text string) (out []token, wrong *mistake) {
 			i += n
 			continue
 		case strings.HasPrefix(rest, "/*"):
-			end := strings.Index(rest[2:], "*/")
-			if end < 0 {
+			if n = commentLen(rest); n == 0 {
 				return nil, &mistake{i, "a comment begins here and does not end"}
 			}
-			i += end + 4
+			i += n
 			continue
 		case c == '\'' || c == '"' || c == '`':
 			if n = quotedLen(rest); n == 0 {
@@ -129,6 +128,24 @@ func scanSQL(text string) (out []token, wrong *mistake) {
 		return nil, &mistake{stack[n-1].offset, "a bracket is opened here and not closed"}
 	}
 	return out, nil
+}
+
+// commentLen is the length of a comment, in which there may be others, as the engine reads them; 0 where it does not end.
+func commentLen(s string) int {
+	depth := 0
+	for i := 0; i+1 < len(s); i++ {
+		switch s[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			i++
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // quotedLen is the length of a quoted text with its quotes, in which a backslash and a doubled quote stand for themselves; 0 where
