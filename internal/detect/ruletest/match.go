@@ -11,12 +11,25 @@ import (
 
 func either(want, got string) bool { return want == "" || want == got }
 
-func (w *wantFinding) matches(f incident.Finding) bool {
+func (w *wantFinding) matches(f incident.Finding) bool { return w.like(f) && w.unsaid(f) == "" }
+
+// like leaves out what the finding says.
+func (w *wantFinding) like(f incident.Finding) bool {
 	k := f.Key
 	return w.Alert == f.Rule && w.State == f.State.String() && either(w.Service, k.Service) && either(w.Operation, k.Operation) &&
 		either(w.Access, k.Access) && either(w.Resource, k.Resource) && either(w.Metric, k.Metric) && either(w.Area, k.Area) &&
-		signal.NewAttributes(w.Attributes) == k.Attributes &&
-		strings.Contains(f.Explain, w.Explain) && strings.Contains(f.Annotations["summary"], w.Summary)
+		signal.NewAttributes(w.Attributes) == k.Attributes
+}
+
+// unsaid is the text in which what is wanted is missing; "" if all of it is said.
+func (w *wantFinding) unsaid(f incident.Finding) string {
+	switch {
+	case !strings.Contains(f.Explain, w.Explain):
+		return fmt.Sprintf("explanation %q", f.Explain)
+	case !strings.Contains(f.Annotations["summary"], w.Summary):
+		return fmt.Sprintf("summary %q", f.Annotations["summary"])
+	}
+	return ""
 }
 
 func (w *wantFinding) String() string {

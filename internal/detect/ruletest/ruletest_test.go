@@ -70,6 +70,8 @@ func TestWhatDiffersIsSaidWithItsPlace(t *testing.T) {
         findings:
           - {alert: Bad, service: other}
         incidents: []
+      - at: 6m
+        findings: [{alert: Bad, service: shop, explain: nobody said that}]
 `)},
 		"a/y.yaml":      {Data: []byte(strings.Replace(someRule, "Bad", "Worse", 1))},
 		"a/y_test.yaml": {Data: []byte("tests:\n  - name: unreadable\n    input: [{requests: shop, from: 0m, to: 1m}]\n    expect: [{at: 1m}]\n")},
@@ -83,10 +85,14 @@ func TestWhatDiffersIsSaidWithItsPlace(t *testing.T) {
 		"a/x_test.yaml:8:13: at 5m: want Bad firing other, have Bad firing shop / pay / write",
 		"a/x_test.yaml:6:9: at 5m: fires unexpectedly: Bad firing shop / pay / write",
 		"an unexpected incident: minor suspected incident",
+		"a/x_test.yaml:11:20: at 6m: want Bad firing shop explained by \"nobody said that\", it has the explanation \"50 of 100 writes failed",
 	} {
 		if !strings.Contains(results[0].Diff, want) {
 			t.Errorf("missing %q in\n%s", want, results[0].Diff)
 		}
+	}
+	if n := strings.Count(results[0].Diff, "unexpectedly"); n != 1 {
+		t.Errorf("%d findings are unexpected, want the one of another service:\n%s", n, results[0].Diff)
 	}
 	if !strings.Contains(results[1].Diff, `"shop" is no path`) {
 		t.Errorf("unreadable: %s", results[1].Diff)

@@ -261,14 +261,17 @@ func (p *player) compareFindings(e *expectation, report reporter) {
 	for _, w := range *e.Findings {
 		i := slices.IndexFunc(got, w.matches)
 		if i < 0 {
-			report(w.Pos, "want %s, have %s", w.String(), names(all, sayFinding))
-			continue
+			if i = slices.IndexFunc(got, w.like); i < 0 {
+				report(w.Pos, "want %s, have %s", w.String(), names(all, sayFinding))
+				continue
+			}
+			report(w.Pos, "want %s, it has the %s", w.String(), w.unsaid(got[i]))
 		}
 		got = slices.Delete(got, i, i+1)
 	}
 	for _, f := range got {
 		if f.State == incident.Firing && (f.Kind != "high_impact" || f.Key.Attributes == "") { // one by points has a finding for each incident
-			report(e.Pos, "fires unexpectedly: %s: %s", sayFinding(f), f.Explain)
+			report(e.Pos, "fires unexpectedly: %s", sayFinding(f))
 		}
 	}
 }
