@@ -45,6 +45,10 @@ func (d *Detector) observeTicket(t *signal.Ticket, step int64) {
 	}
 	name = cmp.Or(name, unclassified)
 	a := d.desk[name]
+	if a == nil && len(d.desk) >= maxAreas && d.cat.Area(name) == nil {
+		name = unclassified
+		a = d.desk[name]
+	}
 	if a == nil {
 		// That nobody wrote about it since the beginning is known, too.
 		a = &area{LearntTo: timeOf(d.began)}

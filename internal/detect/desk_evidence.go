@@ -13,8 +13,11 @@ import (
 )
 
 const (
-	// maxAreas bounds the areas that are judged by evidence: names come with tickets, and whoever sends them may send anything.
+	// maxAreas bounds the areas that are told apart beside those of the catalogue: names come with tickets, and whoever sends them may send
+	// anything.
 	maxAreas = 1000
+	// maxEars bounds the areas that one rule judges by evidence.
+	maxEars = 2 * maxAreas
 	// writesAgain is after how long without a word an account counts anew. One that writes all day counts once.
 	writesAgain = int64(6 * time.Hour / signal.BucketSize)
 	// maxHeard bounds the accounts that are remembered for an area.
@@ -84,7 +87,7 @@ func (x *ear) seasons(e *ears) evidence.Season {
 // of finds or makes what is known of an area. That nobody wrote about it before is known, too.
 func (e *ears) of(area string, began, minute int64) *ear {
 	x := e.by[area]
-	if x == nil && e.selects(area) && len(e.by) < maxAreas {
+	if x == nil && e.selects(area) && len(e.by) < maxEars {
 		x = &ear{place: e.places.Take()}
 		x.season.Prior = ownSeason
 		born := max(began, minute-silentBefore)
@@ -241,7 +244,7 @@ func (e *ears) load(data []byte) error {
 	e.season, e.missed = *season, s.Missed
 	for _, name := range sortedKeys(s.Areas) {
 		a := s.Areas[name]
-		if !e.selects(name) || len(e.by) >= maxAreas {
+		if !e.selects(name) || len(e.by) >= maxEars {
 			continue // the rule was edited
 		}
 		if a.Place < 0 || a.Place > maxPlaces {
