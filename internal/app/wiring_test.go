@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"go.uber.org/fx"
-	"go.uber.org/goleak"
+
+	"github.com/tocsin-project/tocsin/internal/chlocal/chlocaltest"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { chlocaltest.Main(m) }
 
 func config(t *testing.T, text string) *Config {
 	t.Helper()
