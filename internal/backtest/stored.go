@@ -192,7 +192,21 @@ func (r *storedReplay) chunk(ctx context.Context, from, to time.Time, first uint
 	for len(ticks) > 0 && ticks[0].Number < first {
 		ticks = ticks[1:]
 	}
-	return r.verified.compare(ctx, r.history, ticks, replayed)
+	return r.verified.compare(ctx, r.history, concluded(ticks, counts), replayed)
+}
+
+// concluded leaves out the newest tick where it is under way: what it comes to is not stored yet, which is no difference. All before it
+// are done, but how much they were given may not have been noted, so nothing is concluded from the lack of that alone.
+func concluded(ticks []detect.Tick, counts map[uint64]int) []detect.Tick {
+	last := len(ticks) - 1
+	if last < 1 {
+		return ticks
+	}
+	_, before := counts[ticks[last-1].Number]
+	if _, done := counts[ticks[last].Number]; before && !done {
+		return ticks[:last]
+	}
+	return ticks
 }
 
 // fromFirst puts tick 1 where it belongs: before tick 2, though it ended later.

@@ -3,6 +3,7 @@ package backtest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -252,6 +253,7 @@ func TestStoredHistoryIsJudgedAsLive(t *testing.T) {
 	}
 	from := time.Date(2026, 9, 13, 8, 47, 0, 0, time.UTC)
 	tellsWhatDiffers(t, l, from, o)
+	underWay(t, l, from, o)
 	rec, err := RunStored(t.Context(), l, from, end, o)
 	if err != nil || rec.Approximate != "" || len(rec.Incidents) == 0 || len(rec.Traffic) == 0 {
 		t.Errorf("%d incidents, approximate %q, %v", len(rec.Incidents), rec.Approximate, err)
@@ -323,6 +325,39 @@ func tellsWhatDiffers(t *testing.T, l *lived, from time.Time, o Options) {
 		}
 		if x := rec.Verified; (x.Different == 0) != v.same || x.Ticks == 0 || x.Findings == 0 || x.Events == 0 {
 			t.Errorf("%s: %s", v.name, encoded(t, x))
+		}
+	}
+}
+
+// What a live detector is at work on is claimed, and says nothing yet: that is no difference. Where ticks say nothing that did before, it is.
+func underWay(t *testing.T, l *lived, from time.Time, o Options) {
+	t.Helper()
+	o.Verify = true
+	for _, forgets := range []int{1, 2} {
+		cut := *l
+		cut.log, cut.counts = nil, maps.Clone(l.counts)
+		var said uint64 // the newest tick of the span with a conclusion
+		var to time.Time
+		for i := range l.ins {
+			k := &l.ins[i].Tick
+			if k.To.After(from) && !k.To.After(from.Add(8*time.Minute)) && slices.ContainsFunc(l.log, func(c incident.Conclusion) bool { return c.Tick == k.Number }) {
+				said, to = k.Number, k.To
+			}
+		}
+		for _, c := range l.log {
+			if c.Tick < said {
+				cut.log = append(cut.log, c)
+			}
+		}
+		if forgets == 1 {
+			delete(cut.counts, said)
+		}
+		rec, err := RunStored(t.Context(), &cut, from, to, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := rec.Verified; x.Different != forgets-1 || x.Findings == 0 {
+			t.Errorf("way %d: %s", forgets, encoded(t, x))
 		}
 	}
 }
