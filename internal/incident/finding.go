@@ -70,7 +70,7 @@ type Finding struct {
 	Accounts    signal.Sketch     `json:"accounts,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	Explain     string            `json:"explain,omitempty"` // one sentence: the counts and what they were held against
+	Explain     string            `json:"explain,omitempty"`  // one sentence: the counts and what they were held against
 	Evidence    []EvidenceRow     `json:"evidence,omitempty"` // what the sentence says, over time; of rules that judge by evidence
 	Partial     bool              `json:"partial,omitempty"`
 }
