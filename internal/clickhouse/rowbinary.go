@@ -102,6 +102,9 @@ func (b *binaryRows) text() string {
 	}
 	p := make([]byte, n)
 	if _, err := io.ReadFull(b.r, p); err != nil {
+		if err == io.EOF { //nolint:errorlint // io.ReadFull gives it unwrapped
+			err = io.ErrUnexpectedEOF
+		}
 		b.err = err
 		return ""
 	}
