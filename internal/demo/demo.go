@@ -175,6 +175,10 @@ func (d *Demo) startKafka(ctx context.Context) (err error) {
 		// The scenario lies in the past: retention by age would delete it at once.
 		topics = append(topics, kafkalocal.Topic{Name: t.Name, Partitions: t.Partitions, Retention: -1})
 	}
+	// So do records that people post to the topics that the daemon would make, with seven days.
+	for _, name := range []string{"tocsin.requests", "tocsin.alerts"} {
+		topics = append(topics, kafkalocal.Topic{Name: name, Partitions: 1, Retention: -1})
+	}
 	d.broker, err = kafkalocal.Start(ctx, kafkalocal.Options{DataDir: filepath.Join(d.Dir, "kafka"), Topics: topics, Logger: d.logger.With("component", "kafka")})
 	if err != nil {
 		return fmt.Errorf("starting Kafka: %w", err)
