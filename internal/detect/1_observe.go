@@ -33,7 +33,7 @@ func (d *Detector) take(in *Inputs) {
 	p.Cells = insertSorted(p.Cells, in.Cells, func(a, b *signal.Cell) int {
 		return cmp.Or(a.Bucket.Compare(b.Bucket), a.Key.Compare(b.Key))
 	})
-	p.Gauges = insertSorted(p.Gauges, in.Gauges, func(a, b *signal.Gauge) int {
+	p.Gauges = insertSorted(p.Gauges, sane(in.Gauges), func(a, b *signal.Gauge) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric),
 			cmp.Compare(a.Attributes, b.Attributes), cmp.Compare(a.Value, b.Value))
 	})

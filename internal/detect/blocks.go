@@ -76,10 +76,21 @@ func (r byteReader) ReadByte() (byte, error) {
 func (w *packer) proof(p *proofState) {
 	w.text(p.Rule)
 	w.key(p.Key)
-	w.int(int64(p.Place))
+	// Places are written as numbers below zero where nothing waits to be judged: before that was told, all were taken to be fresh.
+	place := int64(p.Place)
+	if !p.Fresh {
+		place = ^place
+	}
+	w.int(place)
 	w.blob(p.Data)
 }
 
 func (r *unpacker) proof() proofState {
-	return proofState{Rule: r.text(), Key: r.key(), Place: int(r.int()), Data: r.blob()}
+	p := proofState{Rule: r.text(), Key: r.key()}
+	place := r.int()
+	if p.Fresh = place >= 0; !p.Fresh {
+		place = ^place
+	}
+	p.Place, p.Data = int(place), r.blob()
+	return p
 }

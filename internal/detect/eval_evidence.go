@@ -261,6 +261,9 @@ type proofState struct {
 	Rule  string
 	Key   signal.Key
 	Place int
+	// Fresh tells that it has counts that its rule has not judged yet. What is judged without any could find what the undisturbed
+	// detector passes over, such as a slice that stood behind its path until the path recovered.
+	Fresh bool
 	Data  []byte
 }
 
@@ -272,11 +275,12 @@ func (d *Detector) proofs() (out []proofState, err error) {
 				if i >= len(s.proofs) || s.proofs[i] == nil || s.proofs[i].key == nil {
 					continue
 				}
-				data, err := s.proofs[i].key.AppendBinary(nil)
+				p := s.proofs[i]
+				data, err := p.key.AppendBinary(nil)
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, proofState{b.rule.Alert, s.key, s.proofs[i].place, data})
+				out = append(out, proofState{b.rule.Alert, s.key, p.place, p.fresh, data})
 			}
 		}
 	}
@@ -314,7 +318,9 @@ func (d *Detector) restoreProofs(from []proofState) error {
 		s.proofs[i] = &proof{key: key, place: x.Place}
 		d.joinUnit(s)
 		b.places[half(s)].Claim(x.Place)
-		b.touch(s, s.proofs[i]) // asked once more than needed: the answer is the same
+		if x.Fresh {
+			b.touch(s, s.proofs[i])
+		}
 	}
 	return nil
 }

@@ -41,10 +41,35 @@ type gaugePoint struct {
 
 func (p gaugePoint) level() float64 { return p.Value / p.Limit }
 
-func (d *Detector) observeGauge(m *signal.Gauge) {
-	if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
-		return // no value is no data
+// largest bounds the values of gauges, and its inverse their limits from below: what is worked out of them has to be a number, too.
+const largest = 1e100
+
+// sane gives gauges as they are judged: without those that have no value, and with limits and values that can be reckoned with. State and
+// conclusions are text, which has nothing to say what is no number with.
+func sane(all []signal.Gauge) []signal.Gauge {
+	limited := func(l float64) bool { return l >= 1/largest && l <= math.MaxFloat64 }
+	odd := func(g signal.Gauge) bool {
+		return !(math.Abs(g.Value) <= largest) || g.Limit != 0 && !(limited(g.Limit) && g.Limit <= largest)
 	}
+	if !slices.ContainsFunc(all, odd) {
+		return all
+	}
+	var out []signal.Gauge // the caller's are not changed
+	for _, g := range all {
+		if math.IsNaN(g.Value) || math.IsInf(g.Value, 0) {
+			continue
+		}
+		g.Value = max(-largest, min(g.Value, largest))
+		if !limited(g.Limit) {
+			g.Limit = 0
+		}
+		g.Limit = min(g.Limit, largest)
+		out = append(out, g)
+	}
+	return out
+}
+
+func (d *Detector) observeGauge(m *signal.Gauge) {
 	k := gaugeKey{m.Resource, m.Metric, m.Attributes}
 	g := d.byGauge[k]
 	if g == nil {
@@ -55,18 +80,14 @@ func (d *Detector) observeGauge(m *signal.Gauge) {
 	}
 	g.Unit = cmp.Or(m.Unit, g.Unit)
 	b := bucketOf(m.Time)
-	limit := m.Limit
-	if math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
-		limit = 0
-	}
 	if b > g.Last {
 		if g.Last > 0 {
 			g.Spacing += (math.Min(float64(b-g.Last), 360) - g.Spacing) * 0.05
 		}
 		g.Last = b
 	}
-	g.Points = putPoint(g.Points, gaugePoint{b, m.Value, limit})
-	g.Coarse = putPoint(g.Coarse, gaugePoint{minuteOf(b), m.Value, limit})
+	g.Points = putPoint(g.Points, gaugePoint{b, m.Value, m.Limit})
+	g.Coarse = putPoint(g.Coarse, gaugePoint{minuteOf(b), m.Value, m.Limit})
 }
 
 func putPoint(ps []gaugePoint, p gaugePoint) []gaugePoint {

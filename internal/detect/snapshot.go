@@ -213,9 +213,10 @@ func (d *Detector) restoreFindings(found []*finding) {
 	for _, r := range d.rules {
 		by[r.Alert] = r
 	}
+	gone := func(f *incident.Finding) bool { return by[f.Rule] == nil || by[f.Rule].Kind != f.Kind }
 	for _, f := range found {
 		r := by[f.F.Rule]
-		if r == nil || r.Kind != f.F.Kind {
+		if gone(&f.F) {
 			continue
 		}
 		f.F.Key.Rule = f.F.Rule
@@ -226,7 +227,8 @@ func (d *Detector) restoreFindings(found []*finding) {
 		for i := range x.Members {
 			m := &x.Members[i]
 			m.Finding.Key.Rule = m.Finding.Rule
-			if m.Active && d.finding(m.Finding.Key) == nil {
+			// That a finding is over is no reason to say so here: what was merged keeps its members as they were.
+			if m.Active && gone(&m.Finding) {
 				m.Active, m.Finding.State, m.Finding.EndedAt = false, incident.Inactive, timeOf(d.at)
 			}
 		}
