@@ -83,7 +83,9 @@ func TestStoredAnswersAreJudgedAndMissingOnesTold(t *testing.T) {
 	}
 	end := l.ins[len(l.ins)-1].Tick.To
 	other := strings.Replace(stuckRules, "SELECT service", "SELECT area AS service", 1)
-	without := asked(t, rulesOf(t, stuckRules[:strings.Index(stuckRules, "- name: asked")]+stuckRules[strings.Index(stuckRules, "- name: counted"):]))
+	before, rest, _ := strings.Cut(stuckRules, "- name: asked")
+	_, after, _ := strings.Cut(rest, "- name: counted")
+	without := asked(t, rulesOf(t, before+"- name: counted"+after))
 	forgotten := *without
 	forgotten.sources = nil
 	for _, v := range []struct {

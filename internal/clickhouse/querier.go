@@ -257,8 +257,10 @@ func numberOf(v reflect.Value) (float64, bool) {
 			f, err := strconv.ParseFloat(s, 64)
 			return f, err == nil
 		}
+		return 0, false
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 func textOf(v reflect.Value) (string, bool) {
@@ -274,8 +276,9 @@ func textOf(v reflect.Value) (string, bool) {
 		return strconv.FormatUint(v.Uint(), 10), true
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool()), true
+	default:
+		return written(v)
 	}
-	return written(v)
 }
 
 // written is what a value says of itself: UUIDs, addresses, decimals. Lists and maps do not.

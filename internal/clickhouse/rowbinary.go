@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -54,7 +55,7 @@ func (b *binaryRows) more() bool {
 		return false
 	}
 	_, err := b.r.Peek(1)
-	if err != nil && err != io.EOF { //nolint:errorlint // bufio gives it unwrapped
+	if err != nil && err != io.EOF {
 		b.err = err
 	}
 	return err == nil
@@ -66,7 +67,7 @@ func (b *binaryRows) fill(n int) []byte {
 	}
 	if b.err != nil {
 		clear(b.buf[:])
-		if b.err == io.EOF { //nolint:errorlint // io.ReadFull gives it unwrapped
+		if errors.Is(b.err, io.EOF) {
 			b.err = io.ErrUnexpectedEOF
 		}
 	}
@@ -86,7 +87,7 @@ func (b *binaryRows) len() int {
 	if err == nil && n > rowElements {
 		err = fmt.Errorf("%d elements or bytes in one value", n)
 	}
-	if err == io.EOF { //nolint:errorlint // bufio gives it unwrapped
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if b.err = err; err != nil {
@@ -102,7 +103,7 @@ func (b *binaryRows) text() string {
 	}
 	p := make([]byte, n)
 	if _, err := io.ReadFull(b.r, p); err != nil {
-		if err == io.EOF { //nolint:errorlint // io.ReadFull gives it unwrapped
+		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 		b.err = err

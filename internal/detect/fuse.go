@@ -301,8 +301,8 @@ func (f *fuser) judge(d *Detector, s subject, t int64) (v verdict, ok bool) {
 		v.leads = append(v.leads, leading{l.series.key, l.bank.rule.Alert})
 	}
 	v.accounts = func() signal.Sketch { return x.accounts(d, t) }
-	v.explain = func() string { return x.sentence() }
-	v.table = func() []incident.EvidenceRow { return x.table() }
+	v.explain = x.sentence
+	v.table = x.table
 	return v, v.abnormal || active != nil
 }
 

@@ -193,7 +193,7 @@ func windows(v string) (out []string) {
 // blips are a minute shorter or longer, which costs as much delay, and twice as long.
 func blips(v string) (out []string) {
 	m := duration.FindStringSubmatch(v)
-	if m == nil || m[2] != "m" {
+	if len(m) < 3 || m[2] != "m" {
 		return nil
 	}
 	n, _ := strconv.Atoi(m[1])
