@@ -14,6 +14,14 @@ func (d *Detector) JudgeAll() { d.plan.all = true }
 // Areas is how many areas of the help desk are told apart.
 func (d *Detector) Areas() int { return len(d.desk) }
 
+// Sharing is how many areas and services have a part of the budget of rules that put evidence together.
+func (d *Detector) Sharing() (n int) {
+	for _, f := range d.fusers() {
+		n += len(f.places)
+	}
+	return n
+}
+
 // Apart tells in words where two snapshots differ.
 func Apart(x, y []byte) string {
 	a, errA := readState(x)

@@ -2,8 +2,6 @@ package detect
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -75,8 +73,13 @@ func (d *Detector) joinUnit(s *series) {
 }
 
 func (d *Detector) leaveUnit(s *series) {
-	if u := d.units[subjectOf(s)]; u != nil {
-		u.series = slices.DeleteFunc(u.series, func(o *series) bool { return o == s })
+	u := d.units[subjectOf(s)]
+	if u == nil {
+		return
+	}
+	u.series = slices.DeleteFunc(u.series, func(o *series) bool { return o == s })
+	if len(u.series) == 0 && !u.fresh {
+		delete(d.units, subjectOf(s))
 	}
 }
 
@@ -325,48 +328,4 @@ func (x *fused) accounts(d *Detector, t int64) (s signal.Sketch) {
 		s.Merge(accounts(d.desk[x.subject.Area].within(from, timeOf(t))))
 	}
 	return s
-}
-
-// fuserState is a fuser in a snapshot, in order of subjects.
-type fuserState struct {
-	Subjects []subject
-	Places   []int
-	Fresh    []subject `json:",omitempty"`
-}
-
-func (f *fuser) save() ([]byte, error) {
-	var s fuserState
-	for x := range f.places {
-		s.Subjects = append(s.Subjects, x)
-	}
-	slices.SortFunc(s.Subjects, subject.compare)
-	for _, x := range s.Subjects {
-		s.Places = append(s.Places, f.places[x])
-	}
-	for x := range f.fresh {
-		s.Fresh = append(s.Fresh, x)
-	}
-	slices.SortFunc(s.Fresh, subject.compare)
-	return json.Marshal(s)
-}
-
-func (f *fuser) load(data []byte) error {
-	var s fuserState
-	if err := json.Unmarshal(data, &s); err != nil {
-		return err
-	}
-	if len(s.Places) != len(s.Subjects) {
-		return fmt.Errorf("%d subjects have %d places", len(s.Subjects), len(s.Places))
-	}
-	for i, x := range s.Subjects {
-		if s.Places[i] < 0 || s.Places[i] > maxPlaces {
-			return fmt.Errorf("%s has place %d", x.name(), s.Places[i])
-		}
-		f.places[x] = s.Places[i]
-		f.shares.Claim(s.Places[i])
-	}
-	for _, x := range s.Fresh {
-		f.fresh[x] = true
-	}
-	return nil
 }

@@ -446,3 +446,27 @@ func quietMonth(t *testing.T, seed uint64, rules string) (fired map[string]int, 
 	}
 	return fired, p
 }
+
+// Names of services come with telemetry. Those that are gone must not keep their part of the budget, or each new one would get less.
+func TestServicesThatAreGoneShareNoBudget(t *testing.T) {
+	w := newOdds(1)
+	d := detect.New(detect.Config{Rules: parseRules(t, fusing)})
+	number := uint64(0)
+	play := func(from, to time.Duration, service func(time.Duration) string) {
+		for ; from < to; from += time.Minute {
+			number++
+			in := detect.Inputs{Tick: detect.Tick{Number: number, From: at(from), To: at(from + time.Minute)}}
+			w.requests(&in, from, service(from), 20, 0.01)
+			d.Tick(in)
+		}
+	}
+	play(0, 30*time.Minute, func(b time.Duration) string { return fmt.Sprintf("canary-%d", b/time.Minute) })
+	if n := d.Sharing(); n < 25 {
+		t.Fatalf("%d services share the budget, want nearly all of 30", n)
+	}
+	const week = 7 * 24 * time.Hour
+	play(30*time.Minute, week+2*time.Hour, func(time.Duration) string { return "steady" })
+	if n := d.Sharing(); n != 1 {
+		t.Errorf("%d services share the budget a week later, want the one that is left", n)
+	}
+}
