@@ -1,20 +1,14 @@
 package demo
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
-	"github.com/tocsin-project/tocsin/internal/kafka"
-	"github.com/tocsin-project/tocsin/internal/signal"
-	"github.com/tocsin-project/tocsin/internal/signal/signaljson"
 )
 
 const operatedRules = `groups:
@@ -51,57 +45,12 @@ func (d *Demo) order(t *testing.T, path, body string) (status int, answer string
 	return res.StatusCode, string(b)
 }
 
-// minutes puts requests of a service onto the topic of native ones, of which the failed share is given in tenths.
-func (d *Demo) minutes(t *testing.T, from time.Time, n int, tenths uint64) time.Time {
-	t.Helper()
-	to := from.Add(time.Duration(n) * time.Minute)
-	var records []kafka.Record
-	for at := from; at.Before(to); at = at.Add(10 * time.Second) {
-		for i, o := range []signal.Outcome{signal.Success, signal.Failure} {
-			count := 4 * [2]uint64{10 - tenths, tenths}[i]
-			if count == 0 {
-				continue
-			}
-			r := signal.Request{
-				Time: at, Path: signal.Path{Service: "issues", Operation: "create", Access: signal.Write}, Outcome: o, Count: count,
-				Latency: 20 * time.Millisecond, Account: fmt.Sprintf("account-%d", at.Unix()/10),
-			}
-			value, err := signaljson.Append(nil, &r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			records = append(records, kafka.Record{Time: at, Value: value})
-		}
-	}
-	if err := d.kafka.NewProducer().Produce(t.Context(), "tocsin.requests", 0, records...); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
 // An operator changes a rule while an incident is open, with a mistake first, and keeps its page back by a silence. What was
 // in force stays so after the mistake, the rule is in force after the reload, and the page comes when the silence is ended.
 func TestReloadAndSilence(t *testing.T) {
 	t.Parallel()
-	var rules string
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d := up(t, Options{Scenario: load(t, "quiet"), BeforeDaemon: func(d *Demo) error {
-		rules = filepath.Join(filepath.Dir(d.configFile()), "rules", "operated.yaml")
-		if err := os.MkdirAll(filepath.Dir(rules), 0o700); err != nil {
-			return err
-		}
-		config, err := os.ReadFile(d.configFile())
-		if err != nil {
-			return err
-		}
-		write(fmt.Sprintf(operatedRules, "50"))
-		return os.WriteFile(d.configFile(), bytes.Replace(config, []byte("files: {"), []byte("files: {rules: rules, "), 1), 0o600)
-	}})
+	d, rules := operated(t, fmt.Sprintf(operatedRules, "50"), "")
+	write := func(text string) { rewrite(t, rules, text) }
 	metric := func(want string) {
 		t.Helper()
 		res, err := d.api.http.Get(d.api.base + "/metrics") //nolint:noctx // on loopback, with the client's timeout

@@ -1,11 +1,8 @@
 package demo
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,20 +16,7 @@ import (
 // what it waits for. With the database back the incident goes on, and its page is closed once.
 func TestARestartWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	d := up(t, Options{Scenario: load(t, "quiet"), BeforeDaemon: func(d *Demo) error {
-		rules := filepath.Join(filepath.Dir(d.configFile()), "rules", "operated.yaml")
-		if err := os.MkdirAll(filepath.Dir(rules), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(rules, fmt.Appendf(nil, operatedRules, "0.5"), 0o600); err != nil {
-			return err
-		}
-		config, err := os.ReadFile(d.configFile())
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(d.configFile(), bytes.Replace(config, []byte("files: {"), []byte("files: {rules: rules, "), 1), 0o600)
-	}})
+	d, _ := operated(t, fmt.Sprintf(operatedRules, "0.5"), "")
 	d.PagerDuty.Fail(pagerduty.Error500, 1000)
 	at := d.minutes(t, time.Date(2026, 9, 13, 8, 0, 0, 0, time.UTC), 30, 0)
 	at = d.minutes(t, at, 6, 7)

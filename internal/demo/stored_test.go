@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/incident"
-	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/signal"
-	"github.com/tocsin-project/tocsin/internal/signal/signaljson"
 )
 
 // Three sets of rules that judge differently: thresholds move, one rule goes and another comes. Busy asks ClickHouse what it would answer otherwise a moment later.
@@ -44,49 +42,6 @@ var storedRules = []string{`groups:
       - {alert: HighImpact, kind: high_impact, services: 4, share: 50%, min_failures: 20, declare: 1, critical: 60, annotations: {summary: customers are affected, runbook_url: "https://example.org/impact"}}
 `}
 
-// minute says what one minute of a service is like, in requests of each 10 seconds.
-type minute struct {
-	service             string
-	good, bad, rejected uint64
-	latency             time.Duration
-}
-
-// lines makes records of minutes that begin at from and come at a record time of their own, or in time.
-func (d *Demo) lines(t *testing.T, from time.Time, n int, arrival time.Time, what ...minute) time.Time {
-	t.Helper()
-	to := from.Add(time.Duration(n) * time.Minute)
-	var records []kafka.Record
-	for at := from; at.Before(to); at = at.Add(10 * time.Second) {
-		for _, m := range what {
-			for _, c := range []struct {
-				o signal.Outcome
-				n uint64
-			}{{signal.Success, m.good}, {signal.Failure, m.bad}, {signal.Rejected, m.rejected}} {
-				if c.n == 0 {
-					continue
-				}
-				r := signal.Request{
-					Time: at, Path: signal.Path{Service: m.service, Operation: "create", Access: signal.Write}, Outcome: c.o, Count: c.n,
-					Latency: max(m.latency, 20*time.Millisecond), Account: fmt.Sprintf("account-%d", at.Unix()/10), Error: "<a> & b",
-				}
-				value, err := signaljson.Append(nil, &r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stamp := at
-				if !arrival.IsZero() {
-					stamp = arrival
-				}
-				records = append(records, kafka.Record{Time: stamp, Value: value})
-			}
-		}
-	}
-	if err := d.kafka.NewProducer().Produce(t.Context(), "tocsin.requests", 0, records...); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
 // reached waits until event time has been judged up to a minute before at.
 func (d *Demo) reached(t *testing.T, at time.Time) {
 	t.Helper()
@@ -111,26 +66,8 @@ func (d *Demo) live(t *testing.T, from time.Time, n int, what ...minute) time.Ti
 // changes of findings and the same events of incidents, byte for byte. When inputs have expired it says that it is approximate.
 func TestStoredHistoryIsReplayedByteForByte(t *testing.T) {
 	t.Parallel()
-	var rules string
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d := up(t, Options{Scenario: load(t, "quiet"), BeforeDaemon: func(d *Demo) error {
-		rules = filepath.Join(filepath.Dir(d.configFile()), "rules", "operated.yaml")
-		if err := os.MkdirAll(filepath.Dir(rules), 0o700); err != nil {
-			return err
-		}
-		config, err := os.ReadFile(d.configFile())
-		if err != nil {
-			return err
-		}
-		write(storedRules[0])
-		config = bytes.Replace(config, []byte("files: {"), []byte("external_labels: {cluster: here}\nfiles: {rules: rules, "), 1)
-		return os.WriteFile(d.configFile(), config, 0o600)
-	}})
+	d, rules := operated(t, storedRules[0], "external_labels: {cluster: here}\n")
+	write := func(text string) { rewrite(t, rules, text) }
 	begin := time.Date(2026, 9, 13, 8, 0, 0, 0, time.UTC)
 	well, slow := minute{service: "issues", good: 60}, minute{service: "pulls", good: 40, latency: 700 * time.Millisecond}
 	ill, refused := minute{service: "issues", good: 30, bad: 30}, minute{service: "gists", good: 30, rejected: 10}

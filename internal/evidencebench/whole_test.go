@@ -5,9 +5,6 @@ import "testing"
 // Three quiet days wake nobody, and what is a page by the same rules in the same world is one within minutes: a path of 30 requests a
 // minute fails two of five.
 func TestTheWholeDetectorIsQuietUntilSomethingBreaks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("plays three days to the detector")
-	}
 	rules, err := WholeRules("1 per 7d")
 	if err != nil {
 		t.Fatal(err)

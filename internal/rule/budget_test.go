@@ -43,13 +43,7 @@ func TestARuleJudgesByAThresholdOrByEvidence(t *testing.T) {
 		"kind: failure_rate\nfalse_pages: 1 per 30d\nblips: 30m":                 "blips 30m",
 		"kind: failure_rate\nfalse_pages: often":                                 "no budget",
 	} {
-		_, err := rule.Parse("r.yaml", []byte("groups:\n- name: g\n  rules:\n  - alert: A\n    "+strings.ReplaceAll(text, "\n", "\n    ")+"\n"))
-		switch {
-		case want == "" && err != nil:
-			t.Errorf("%q: %v", text, err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		accepts(t, text, want)
 	}
 }
 
@@ -72,12 +66,18 @@ func TestSupportAndHighImpactJudgeByNumbersOrByEvidence(t *testing.T) {
 		"kind: high_impact\nfalse_pages: 1 per 30d\nmin_accounts: 0":         "want at least 1",
 		"kind: high_impact\nfalse_pages: 3 each day":                         "no budget",
 	} {
-		_, err := rule.Parse("r.yaml", []byte("groups:\n- name: g\n  rules:\n  - alert: A\n    "+strings.ReplaceAll(text, "\n", "\n    ")+"\n"))
-		switch {
-		case want == "" && err != nil:
-			t.Errorf("%q: %v", text, err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		accepts(t, text, want)
+	}
+}
+
+// accepts parses one rule, given without its name, and wants an error that contains want, or none.
+func accepts(t *testing.T, text, want string) {
+	t.Helper()
+	_, err := rule.Parse("r.yaml", []byte("groups:\n- name: g\n  rules:\n  - alert: A\n    "+strings.ReplaceAll(text, "\n", "\n    ")+"\n"))
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%q: %v", text, err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		t.Errorf("%q: %v, want %q", text, err, want)
 	}
 }
