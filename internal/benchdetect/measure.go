@@ -1,57 +1,21 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
-	"syscall"
-	"time"
+
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 // selfCPU is what this process has used, in seconds.
-func selfCPU() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
-}
+func selfCPU() float64 { return measured.SelfCPU().Seconds() }
 
-// processCPU is what another process has used so far, in seconds; 0 where there is no /proc.
-func processCPU(pid int) float64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	f := strings.Fields(rest)
-	if len(f) < 13 {
-		return 0
-	}
-	user, _ := strconv.ParseFloat(f[11], 64)
-	system, _ := strconv.ParseFloat(f[12], 64)
-	return (user + system) / 100 // USER_HZ, on every Linux that Go runs on
-}
+// processCPU is what another process has used so far, in seconds.
+func processCPU(pid int) float64 { return measured.ProcessCPU(pid).Seconds() }
 
-// resident is what of this process is in memory now, and at most was; 0 where there is no /proc.
-func resident() (now, peak int64) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, 0
-	}
-	field := func(name string) int64 {
-		_, rest, ok := strings.Cut(string(status), name+":")
-		if !ok {
-			return 0
-		}
-		kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-		return kb << 10
-	}
-	return field("VmRSS"), field("VmHWM")
-}
+// resident is what of this process is in memory now, and at most was.
+func resident() (now, peak int64) { return measured.Resident(os.Getpid()) }
 
 // reachable is the heap after a collection.
 func reachable() int64 {
@@ -59,16 +23,6 @@ func reachable() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// load is the machine's load average over the last minute, 0 where it cannot be told.
-func load() float64 {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	f, _ := strconv.ParseFloat(strings.Fields(string(b))[0], 64)
-	return f
 }
 
 func mean(vs []float64) (m float64) {

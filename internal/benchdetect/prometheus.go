@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tocsin-project/tocsin/internal/measured"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -125,7 +126,7 @@ func (w *world) feed(enc *gob.Encoder, h promHeader, c config, v variant, loaded
 			f.Eval = []string{recording}
 		}
 		if k == c.Warm {
-			*loaded = load()
+			*loaded = measured.Load()
 		}
 		if err := enc.Encode(f); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/clickhouse"
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/ingest"
+	"github.com/tocsin-project/tocsin/internal/measured"
 	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/signal"
 	shipped "github.com/tocsin-project/tocsin/rules"
@@ -170,7 +171,7 @@ func (w *world) insert(ctx context.Context, store *clickhouse.Store, k, n int) e
 
 // runStored is the role of a detector that restarts: First is from the start of its process until the tick is stored.
 func runStored(ctx context.Context, c config) (r result, err error) {
-	r.Load = load()
+	r.Load = measured.Load()
 	db, err := openDB(c)
 	if err != nil {
 		return r, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/incident"
+	"github.com/tocsin-project/tocsin/internal/measured"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -91,7 +92,7 @@ func runTicks(c config) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Load = load()
+	r.Load = measured.Load()
 	whole, making := selfCPU(), 0.0
 	for k := c.Warm; k < c.Warm+c.Ticks; k++ {
 		cpu := selfCPU()
@@ -178,7 +179,7 @@ type restart struct {
 
 // runRestart is the role of a detector that finds a checkpoint.
 func runRestart(c config) (r result, err error) {
-	r.Load = load()
+	r.Load = measured.Load()
 	state, err := os.ReadFile(c.Checkpoint)
 	if err != nil {
 		return r, fmt.Errorf("read the checkpoint: %w", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/ingest"
 	"github.com/tocsin-project/tocsin/internal/ingest/decode"
+	"github.com/tocsin-project/tocsin/internal/measured"
 	"github.com/tocsin-project/tocsin/internal/pipeline"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
@@ -85,6 +86,6 @@ func BenchmarkPoison(b *testing.B) {
 
 // cpuPerSpan reports processor time, which says more than the clock's on a machine that others use.
 func cpuPerSpan(b *testing.B) func() {
-	began := selfCPU()
-	return func() { b.ReportMetric(float64(selfCPU()-began)/float64(b.N), "cpu-ns/op") }
+	began := measured.SelfCPU()
+	return func() { b.ReportMetric(float64(measured.SelfCPU()-began)/float64(b.N), "cpu-ns/op") }
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tocsin-project/tocsin/internal/kafka"
 	"github.com/tocsin-project/tocsin/internal/kafkalocal"
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 const partitions = 4
@@ -131,7 +132,7 @@ func call(ctx context.Context, role string, c config) (r result, err error) {
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), envRole+"="+role, envConfig+"="+string(j))
 	cmd.Stderr = os.Stderr
-	before := load()
+	before := measured.Load()
 	out, err := cmd.Output()
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", role, err)

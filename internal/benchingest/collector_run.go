@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/chlocal"
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 // collect is one run of a Collector into an empty database.
@@ -35,7 +36,7 @@ func (b *bench) collect(ctx context.Context, c config, t truth, lib string, v va
 	if err := b.collectorTables(ctx, c, v, s, engine.URL(), dir); err != nil {
 		return r, fmt.Errorf("make the Collector's tables: %w", err)
 	}
-	r.LoadAverage = load()
+	r.LoadAverage = measured.Load()
 	before, _ := processCPU(engine.Pid())
 	began := time.Now()
 	col, err := b.startCollector(c, s, c.Topic, group, dir, false)

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 // config is what a child process is told, as JSON in its environment.
@@ -44,11 +42,11 @@ func startMeter() meter {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return meter{selfCPU(), time.Now(), m.Mallocs}
+	return meter{measured.SelfCPU(), time.Now(), m.Mallocs}
 }
 
 func (m meter) stop() result {
-	r := result{CPU: selfCPU() - m.cpu, Wall: time.Since(m.wall)}
+	r := result{CPU: measured.SelfCPU() - m.cpu, Wall: time.Since(m.wall)}
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	r.Allocs = s.Mallocs - m.allocs
@@ -59,48 +57,10 @@ func (m meter) stop() result {
 	return r
 }
 
-func selfCPU() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// clockTick is USER_HZ, which is 100 on every Linux that Go runs on.
-const clockTick = 10 * time.Millisecond
-
-// processCPU is what another process has used so far, its peak memory beside it. Both are 0 where there is no /proc.
+// processCPU is what another process has used so far, its peak memory beside it.
 func processCPU(pid int) (cpu time.Duration, peak int64) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	if f := strings.Fields(rest); len(f) > 13 {
-		user, _ := strconv.ParseInt(f[11], 10, 64)
-		system, _ := strconv.ParseInt(f[12], 10, 64)
-		cpu = time.Duration(user+system) * clockTick
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return cpu, 0
-	}
-	if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
-		kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-		peak = kb << 10
-	}
-	return cpu, peak
-}
-
-// load is the machine's load average over the last minute, 0 where it cannot be told.
-func load() float64 {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	f, _ := strconv.ParseFloat(strings.Fields(string(b))[0], 64)
-	return f
+	_, peak = measured.Resident(pid)
+	return measured.ProcessCPU(pid), peak
 }
 
 // median is the middle one of what value gives for each.

@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tocsin-project/tocsin/internal/chlocal"
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 // stopped measures the memory of ingest while ClickHouse is away: it reads at full rate until a quarter is stored, then
@@ -73,7 +73,8 @@ func (b *bench) stopped(ctx context.Context, w workload, addr, lib string) error
 	fmt.Printf("workload %s, ClickHouse stopped for %s: resident memory of ingest by time, load\n", w.Name, b.outage)
 	began := time.Now()
 	for next := time.Duration(0); ; {
-		fmt.Printf("  %6s %4.0f MB %5.1f\n", time.Since(began).Round(time.Second), float64(resident(cmd.Process.Pid))/1e6, load())
+		now, _ := measured.Resident(cmd.Process.Pid)
+		fmt.Printf("  %6s %4.0f MB %5.1f\n", time.Since(began).Round(time.Second), float64(now)/1e6, measured.Load())
 		if next += b.outage / 10; next > b.outage {
 			break
 		}
@@ -122,15 +123,4 @@ func untilStored(ctx context.Context, engine string, records int64, ended <-chan
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// resident is a process's memory at present, 0 where it cannot be told.
-func resident(pid int) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(b))
-	pages, _ := strconv.ParseInt(f[1], 10, 64)
-	return pages * int64(os.Getpagesize())
 }

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"time"
+
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 // line is one of the file of records.
@@ -18,51 +14,21 @@ type line struct {
 	Result   result
 }
 
-// recorded reads the earlier runs of a workload, for measurements that a machine is only free for piece by piece.
+// recorded reads the earlier runs of a workload.
 func (b *bench) recorded(w workload) (map[string][]result, error) {
 	all := map[string][]result{}
-	if b.record == "" {
-		return all, nil
-	}
-	f, err := os.Open(b.record)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read earlier runs: %w", err)
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var r line
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return nil, fmt.Errorf("read earlier runs: %w", err)
+	err := measured.Record[line](b.record).Each(func(l line) {
+		if l.Workload == w.Name && l.Spans == w.Spans {
+			all[l.Reader] = append(all[l.Reader], l.Result)
 		}
-		if r.Workload == w.Name && r.Spans == w.Spans {
-			all[r.Reader] = append(all[r.Reader], r.Result)
-		}
-	}
-	return all, nil
+	})
+	return all, err
 }
 
 // keep adds a run.
 func (b *bench) keep(w workload, all map[string][]result, reader string, r result) error {
 	all[reader] = append(all[reader], r)
-	if b.record == "" {
-		return nil
-	}
-	j, err := json.Marshal(line{w.Name, w.Spans, reader, r})
-	if err != nil {
-		return fmt.Errorf("record a run: %w", err)
-	}
-	f, err := os.OpenFile(b.record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("record a run: %w", err)
-	}
-	defer f.Close()
-	if _, err := f.Write(append(j, '\n')); err != nil {
-		return fmt.Errorf("record a run: %w", err)
-	}
-	return nil
+	return measured.Record[line](b.record).Add(line{w.Name, w.Spans, reader, r})
 }
 
 // micros is a duration by span.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/tocsin-project/tocsin/internal/evidencebench"
+	"github.com/tocsin-project/tocsin/internal/measured"
 )
 
 func main() {
@@ -28,7 +28,7 @@ func run() error {
 	save := flag.String("save", "", "file to save what was measured to")
 	from := flag.String("from", "", "file that was saved: conclude and draw again, without measuring")
 	flag.Parse()
-	m, err := measured(*quick, *from, *save)
+	m, err := measure(*quick, *from, *save)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func run() error {
 	return nil
 }
 
-// measured measures, or reads what was.
-func measured(quick bool, from, save string) (*evidencebench.Measured, error) {
+// measure measures, or reads what was.
+func measure(quick bool, from, save string) (*evidencebench.Measured, error) {
 	if from != "" {
 		f, err := os.Open(from) //nolint:gosec // named by who runs it
 		if err != nil {
@@ -79,7 +79,7 @@ func measured(quick bool, from, save string) (*evidencebench.Measured, error) {
 	m := r.Measure(evidencebench.BenchModel(), func(s string) {
 		fmt.Fprintf(os.Stderr, "%6s %s\n", time.Since(began).Round(time.Second), s)
 	})
-	m.Took = cpu().Round(time.Second)
+	m.Took = measured.SelfCPU().Round(time.Second)
 	if save == "" {
 		return m, nil
 	}
@@ -109,13 +109,4 @@ func replace(file string, text []byte) error {
 		return fmt.Errorf("writing the document: %w", err)
 	}
 	return nil
-}
-
-// cpu is what this process has used: on a busy machine the wall clock says little.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
