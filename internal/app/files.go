@@ -120,17 +120,23 @@ func Routes(file string) (*route.Config, error) {
 // Rehearse makes what stands for the respond loop in tests of rules and routes.
 func Rehearse(r ruletest.Rehearsal) (ruletest.Responder, error) { return rehearse.New(r) }
 
-// CheckConfig reads a configuration and everything it names, and says what it found. Without a file it reads what Tocsin
-// ships with.
-func CheckConfig(file string) ([]string, error) {
+// load reads a configuration and what it names; without a file, what Tocsin ships with.
+func load(file string) (*Config, *Files, error) {
 	c := &Config{}
 	if file != "" {
 		var err error
 		if c, err = LoadConfig(file); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	f, err := LoadFiles(c)
+	return c, f, err
+}
+
+// CheckConfig reads a configuration and everything it names, and says what it found. Without a file it reads what Tocsin
+// ships with.
+func CheckConfig(file string) ([]string, error) {
+	c, f, err := load(file)
 	if err != nil {
 		return nil, err
 	}

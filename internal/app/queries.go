@@ -16,14 +16,7 @@ import (
 
 // CheckQueries asks the configuration's database what it makes of the queries of sql rules. None is run.
 func CheckQueries(ctx context.Context, file string) ([]string, error) {
-	c := &Config{}
-	if file != "" {
-		var err error
-		if c, err = LoadConfig(file); err != nil {
-			return nil, err
-		}
-	}
-	f, err := LoadFiles(c)
+	c, f, err := load(file)
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func restarts(w io.Writer, all map[string][]result, repeats int) {
 		}
 	}
 	snapshot := of(ts, func(r *result) float64 { return r.SnapshotCPU })
-	fmt.Fprintf(w, "\nA checkpoint, every thirtieth tick, takes %s s of processor time, %s s a tick, and has %.1f MB.\n", seconds(snapshot), seconds(snapshot/30), of(ts, func(r *result) float64 { return float64(r.SnapshotBytes) })/1e6)
+	fmt.Fprintf(w, "\nA checkpoint, after %d ticks at most, takes %s s of processor time, %s s a tick, and has %.1f MB.\n", repeats+1, seconds(snapshot), seconds(snapshot/float64(repeats+1)), of(ts, func(r *result) float64 { return float64(r.SnapshotBytes) })/1e6)
 }
 
 // findings says whether all came to the same.

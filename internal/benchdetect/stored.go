@@ -89,17 +89,13 @@ func runPrepare(ctx context.Context, c config) (r result, err error) {
 	if err := db.Migrate(ctx); err != nil {
 		return r, fmt.Errorf("make tables: %w", err)
 	}
-	state, err := os.ReadFile(c.Checkpoint)
-	if err != nil {
-		return r, fmt.Errorf("read the checkpoint: %w", err)
-	}
 	set, err := rules(c)
 	if err != nil {
 		return r, err
 	}
-	d := detect.New(detect.Config{Rules: set})
-	if err := d.Restore(state); err != nil {
-		return r, fmt.Errorf("restore: %w", err)
+	d, err := restored(c, set)
+	if err != nil {
+		return r, err
 	}
 	w, err := newWorld(c.Slices, troubleFrom(c.Warm))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tocsin-project/tocsin/internal/detect"
 	"github.com/tocsin-project/tocsin/internal/incident"
 	"github.com/tocsin-project/tocsin/internal/measured"
+	"github.com/tocsin-project/tocsin/internal/rule"
 	"github.com/tocsin-project/tocsin/internal/signal"
 )
 
@@ -177,20 +178,29 @@ type restart struct {
 	Making            float64 // rows, which here stand for what the database would give
 }
 
+// restored is a detector that goes on from the checkpoint.
+func restored(c config, set *rule.Set) (*detect.Detector, error) {
+	state, err := os.ReadFile(c.Checkpoint)
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	d := detect.New(detect.Config{Rules: set})
+	if err := d.Restore(state); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	return d, nil
+}
+
 // runRestart is the role of a detector that finds a checkpoint.
 func runRestart(c config) (r result, err error) {
 	r.Load = measured.Load()
-	state, err := os.ReadFile(c.Checkpoint)
-	if err != nil {
-		return r, fmt.Errorf("read the checkpoint: %w", err)
-	}
 	set, err := rules(c)
 	if err != nil {
 		return r, err
 	}
-	d := detect.New(detect.Config{Rules: set})
-	if err := d.Restore(state); err != nil {
-		return r, fmt.Errorf("restore: %w", err)
+	d, err := restored(c, set)
+	if err != nil {
+		return r, err
 	}
 	x := &restart{Read: time.Since(c.Started).Seconds(), ReadCPU: selfCPU(), Position: d.Position()}
 	w, err := newWorld(c.Slices, troubleFrom(c.Warm))
